@@ -1,4 +1,6 @@
 //! RunPod: to be written.
+#[cfg(feature = "simulator")]
+pub mod simulator;
 use crate::error::{ErrorKind, ProviderError, RequestLine};
 use crate::model::*;
 use crate::provider::*;

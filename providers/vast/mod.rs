@@ -1,4 +1,6 @@
 //! Vast.ai: to be written.
+#[cfg(feature = "simulator")]
+pub mod simulator;
 use crate::error::{ErrorKind, ProviderError, RequestLine};
 use crate::model::*;
 use crate::provider::*;
