@@ -1,1 +1,2 @@
-
+//! rentop: one live screen for every GPU that you rent.
+pub mod rules;

@@ -1,0 +1,79 @@
+//! What outlives the program: the fleet as last seen, settings, and every action's record. The ledger
+//! keeps these; nothing here knows how.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use providers::model::{AccountName, Balance, Identity, Instance, ProviderName, StorageItem, Tenant};
+use serde::{Deserialize, Serialize};
+
+use super::fleet::{AsOf, Known};
+use super::saga::Operation;
+use super::settings::Setting;
+
+/// An account as last seen.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AccountMemory {
+    pub name: AccountName,
+    pub provider: ProviderName,
+    /// Of the last complete or partial poll.
+    pub as_of: Option<Timestamp>,
+    pub last_complete: Option<Timestamp>,
+    pub tenant: Option<Tenant>,
+    pub balance: Option<AsOf<Balance>>,
+}
+
+/// What one poll changed: the account's line every time, of its resources only those that differ.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Keep {
+    pub account: AccountMemory,
+    pub instances: Vec<Known<Instance>>,
+    pub storage: Vec<Known<StorageItem>>,
+}
+
+/// The process that acts: an action of one that has ended is taken up by the next.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Owner {
+    pub host: String,
+    pub pid: u32,
+}
+
+/// Everything that the ledger knows when the program starts.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Memory {
+    pub accounts: Vec<AccountMemory>,
+    pub instances: Vec<Known<Instance>>,
+    pub storage: Vec<Known<StorageItem>>,
+    #[serde(skip)]
+    pub settings: BTreeMap<Identity, Setting>,
+    /// Actions that are not ended, each with the process that began it.
+    pub unfinished: Vec<(Operation, Owner)>,
+    /// The latest ended actions, newest first.
+    pub recent: Vec<Operation>,
+}
+
+/// Who may poll, write and act: one process a ledger.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Collector {
+    /// This process.
+    Us,
+    /// Another one, whose claim runs out at `until` unless it is renewed.
+    Other { owner: Owner, until: Timestamp },
+}
+
+/// What a person should know about the ledger itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LedgerNotice {
+    /// The file was damaged or not ours; it was moved to `kept_as` and a new one begun.
+    SetAside { kept_as: String, why: String },
+    /// Written by a newer rentop: opened to read only.
+    Newer,
+    /// Nothing can be written (read-only or full disk); the program goes on without a memory.
+    NotWritable { why: String },
+    /// A copy was made before its layout was brought up to date.
+    BackedUp { kept_as: String },
+    /// Rows that this version cannot read were left as they are.
+    Unreadable { rows: usize },
+}

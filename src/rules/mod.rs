@@ -1,0 +1,12 @@
+//! What is true and what follows from it: pure functions of values, time included.
+//!
+//! Nothing here touches a network, a disk, a database, a terminal, a task or a clock, and nothing here
+//! knows a screen.
+
+pub mod fleet;
+pub mod memory;
+pub mod naming;
+pub mod plan;
+pub mod saga;
+pub mod schedule;
+pub mod settings;
