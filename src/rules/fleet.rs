@@ -261,6 +261,11 @@ impl Fleet {
         account.freshness(self.interval(&account.name), now)
     }
 
+    /// The latest instance of an id.
+    pub fn instance(&self, account: &AccountName, id: &ResourceId) -> Option<&Known<Instance>> {
+        latest(&self.instances, account, id)
+    }
+
     pub fn instances_of<'a>(&'a self, account: &'a AccountName) -> impl Iterator<Item = &'a Known<Instance>> {
         of_account(&self.instances, account)
     }
@@ -441,11 +446,23 @@ impl Totals {
     }
 }
 
-fn of_account<'a, T>(
+fn of_account<'a, T: Row>(
     known: &'a BTreeMap<Identity, Known<T>>,
     account: &'a AccountName,
 ) -> impl Iterator<Item = &'a Known<T>> {
-    known.values().filter(move |known| known.identity.account == *account)
+    let first = Identity { account: account.clone(), kind: T::KIND, id: ResourceId::new(""), generation: 0 };
+    known.range(first..).map(|(_, known)| known).take_while(move |known| known.identity.account == *account)
+}
+
+/// The latest generation of an id.
+fn latest<'a, T: Row>(
+    known: &'a BTreeMap<Identity, Known<T>>,
+    account: &AccountName,
+    id: &ResourceId,
+) -> Option<&'a Known<T>> {
+    let lowest = Identity { account: account.clone(), kind: T::KIND, id: id.clone(), generation: 0 };
+    let highest = Identity { generation: u32::MAX, ..lowest.clone() };
+    known.range(lowest..=highest).next_back().map(|(_, known)| known)
 }
 
 fn settle_absence<T: Row>(known: &mut Known<T>, needed: u32, now: Timestamp) -> Option<Vec<Consequence>> {
@@ -510,8 +527,10 @@ impl<T: Row> Table<T> for BTreeMap<Identity, Known<T>> {
             }
             listed.insert(id);
         }
-        // A second machine under the same id ends the first: its own created-at says so.
-        for known in self.values_mut().filter(|known| known.identity.account == *account) {
+        let first = Identity { account: account.clone(), kind: T::KIND, id: ResourceId::new(""), generation: 0 };
+        let own =
+            self.range_mut(first..).map(|(_, known)| known).take_while(|known| known.identity.account == *account);
+        for known in own {
             if known.is_gone() || listed.contains(&known.identity.id) || incomplete || !trusted {
                 continue;
             }
@@ -527,12 +546,10 @@ impl<T: Row> Table<T> for BTreeMap<Identity, Known<T>> {
     }
 
     fn sight(&mut self, account: &AccountName, row: T, now: Timestamp) -> Option<Identity> {
-        let lowest = Identity { account: account.clone(), kind: T::KIND, id: row.id().clone(), generation: 0 };
-        let highest = Identity { generation: u32::MAX, ..lowest.clone() };
-        let latest = self.range(lowest.clone()..=highest).next_back().map(|(identity, _)| identity.clone());
-        let Some(identity) = latest else {
-            self.insert(lowest.clone(), Known::new(lowest.clone(), row, now));
-            return Some(lowest);
+        let Some(identity) = latest(self, account, row.id()).map(|known| known.identity.clone()) else {
+            let first = Identity { account: account.clone(), kind: T::KIND, id: row.id().clone(), generation: 0 };
+            self.insert(first.clone(), Known::new(first.clone(), row, now));
+            return Some(first);
         };
         let known = self.get_mut(&identity).expect("the key was just found in this very map");
         let another = matches!((known.row.created_at(), row.created_at()), (Some(then), Some(new)) if then != new);

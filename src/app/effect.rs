@@ -1,0 +1,47 @@
+//! Everything that the program can ask for. Plain data: a test compares them, a log prints them.
+
+use jiff::Timestamp;
+use providers::model::{AccountName, Identity};
+use providers::provider::Ask;
+
+use crate::rules::memory::Keep;
+use crate::rules::saga::{OpId, Operation, Permit};
+use crate::rules::settings::Setting;
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    // World effects: the collector's alone.
+    Poll {
+        account: AccountName,
+        ask: Ask,
+        asked_at: Timestamp,
+    },
+    Lookup {
+        op: Option<OpId>,
+        identity: Identity,
+    },
+    /// The entry is on disk before the permit is used.
+    Commit {
+        entry: Box<Operation>,
+        then: Option<Permit>,
+    },
+    /// Write down what a poll changed.
+    Keep(Box<Keep>),
+    Set {
+        identity: Identity,
+        setting: Setting,
+    },
+    /// Claim the ledger, or renew the claim.
+    Claim,
+    /// Read the ledger again: somebody else collects.
+    Recall,
+
+    // View effects: this screen's own.
+    OpenPage(String),
+    /// Add an account that the environment offers, by its place in the list.
+    AddOffered(usize),
+    /// Clear the terminal and paint all of it.
+    Repaint,
+    /// Leave the screen to the shell until the program is brought back.
+    Suspend,
+}

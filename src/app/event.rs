@@ -1,0 +1,138 @@
+//! Everything that can happen. World events are what the collector learns and are plain, versioned data;
+//! view events belong to one screen.
+
+use jiff::Timestamp;
+use providers::error::ProviderError;
+use providers::model::{AccountName, Identity, ProviderName};
+use providers::provider::{Accepted, Found, Poll};
+use serde::{Deserialize, Serialize};
+
+use crate::app::action::Key;
+use crate::rules::fleet::Trouble;
+use crate::rules::memory::{Collector, LedgerNotice, Memory};
+use crate::rules::plan::Plan;
+use crate::rules::saga::{Authority, OpId};
+use crate::rules::settings::Setting;
+
+/// Something happened.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    World(WorldEvent),
+    View(ViewEvent),
+}
+
+/// Something that the collector learnt or was asked to do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WorldEvent {
+    /// Time passed; somebody may be due.
+    Tick,
+    /// What the ledger knew, at start or when looking on again.
+    Remembered {
+        memory: Box<Memory>,
+        notices: Vec<LedgerNotice>,
+    },
+    /// Who collects.
+    Collector(Collector),
+    /// An account of the config that could not be made ready.
+    NotReady {
+        account: AccountName,
+        trouble: Trouble,
+    },
+    /// An account was added while the program runs.
+    Added {
+        account: AccountName,
+        provider: ProviderName,
+        read_only: bool,
+    },
+    Polled {
+        account: AccountName,
+        asked_at: Timestamp,
+        poll: Box<Poll>,
+    },
+    /// `op` is the action that asked; without one the fleet asked whether the resource is gone.
+    LookedUp {
+        op: Option<OpId>,
+        identity: Identity,
+        found: Result<Found, ProviderError>,
+    },
+    Acted {
+        op: OpId,
+        answer: Result<Accepted, ProviderError>,
+    },
+    /// A step could not be written down, so what depended on it was not done.
+    NotRecorded {
+        op: OpId,
+        error: String,
+    },
+    /// Something about the ledger that a person should know.
+    Ledger(LedgerNotice),
+    Intent(Intent),
+}
+
+/// What a person wants of the collector.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Intent {
+    /// Begin a confirmed plan.
+    Begin {
+        plan: Box<Plan>,
+        authority: Authority,
+    },
+    /// Take back the latest action that can be taken back.
+    TakeBack,
+    /// Ask every account again, within the limits.
+    Refresh,
+    Set {
+        identity: Identity,
+        setting: Setting,
+    },
+}
+
+/// Something that happened to one screen.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ViewEvent {
+    Key(Key),
+    /// A whole pasted text: never taken as keys.
+    Paste(String),
+    Resize {
+        width: u16,
+        height: u16,
+    },
+    /// The screen was left and is back: paint all of it.
+    Resumed,
+    /// A page was opened, or could not be.
+    PageOpened(Result<(), String>),
+    /// The account that was offered could not be added.
+    NotAdded(String),
+}
+
+/// One line of a recorded stream.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// The version of this format.
+    pub v: u32,
+    pub at: Timestamp,
+    pub event: WorldEvent,
+}
+
+impl Record {
+    pub const VERSION: u32 = 1;
+
+    pub fn new(at: Timestamp, event: WorldEvent) -> Self {
+        Record { v: Self::VERSION, at, event }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recorded_event_reads_back() {
+        let record = Record::new(Timestamp::UNIX_EPOCH, WorldEvent::Intent(Intent::Refresh));
+        let line = serde_json::to_string(&record).unwrap();
+        assert_eq!(line, r#"{"v":1,"at":"1970-01-01T00:00:00Z","event":{"intent":"refresh"}}"#);
+        assert_eq!(serde_json::from_str::<Record>(&line).unwrap(), record);
+    }
+}

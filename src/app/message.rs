@@ -1,0 +1,152 @@
+//! Everything that the screen can say, as typed values. The words in each language are `ui::text`'s.
+
+use jiff::Timestamp;
+use providers::money::Rate;
+use serde::{Deserialize, Serialize};
+
+use crate::rules::plan::Hindrance;
+use crate::rules::saga::Outcome;
+
+/// A text without arguments, or one that carries what its sentence needs.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Msg {
+    // Footer hints: one or two words.
+    HintStop,
+    HintStart,
+    HintRelease,
+    HintMark,
+    HintDetails,
+    HintFilter,
+    HintSort,
+    HintGroup,
+    HintQuick,
+    HintHelp,
+    HintQuit,
+    HintConfirm,
+    HintCancel,
+    // Help: one sentence each.
+    HelpStop,
+    HelpRelease,
+    HelpTakeBack,
+    HelpMark,
+    HelpDetails,
+    HelpFilter,
+    HelpSort,
+    HelpGroup,
+    HelpQuick,
+    HelpProtect,
+    HelpMine,
+    HelpPage,
+    HelpFold,
+    HelpUnfold,
+    HelpProblem,
+    HelpDown,
+    HelpUp,
+    HelpPageDown,
+    HelpPageUp,
+    HelpFirst,
+    HelpLast,
+    HelpShowFleet,
+    HelpShowActivity,
+    HelpNextView,
+    HelpRefresh,
+    HelpRepaint,
+    HelpSuspend,
+    HelpBack,
+    HelpHelp,
+    HelpQuit,
+    HelpConfirm,
+    HelpPlanAgain,
+    HelpCancel,
+    // The message line.
+    NothingSelected,
+    NothingToTakeBack,
+    TakenBack {
+        name: String,
+    },
+    LeftOut {
+        name: String,
+        hindrance: Hindrance,
+    },
+    MixedMarks,
+    PasteIgnored,
+    Refreshing,
+    SortedBy(SortName),
+    GroupedBy(GroupName),
+    QuickFilter(QuickName),
+    ProtectedNow {
+        name: String,
+        on: bool,
+    },
+    MineNow {
+        name: String,
+        on: bool,
+    },
+    NoPage,
+    OpeningPage {
+        url: String,
+    },
+    PageNotOpened {
+        error: String,
+        url: String,
+    },
+    NoProblem,
+    OnlyLooking {
+        host: String,
+        pid: u32,
+    },
+    NotAdded {
+        error: String,
+    },
+    Begun {
+        count: usize,
+        saves: Vec<Rate>,
+    },
+    Ended {
+        name: String,
+        action: providers::model::Action,
+        outcome: Outcome,
+    },
+    /// A leaving that must wait for a second key.
+    StillUnderWay {
+        count: usize,
+    },
+}
+
+/// Orders of the rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SortName {
+    /// What needs somebody, then what wastes most, then what costs most.
+    #[default]
+    Attention,
+    Cost,
+    Name,
+    Age,
+}
+
+/// Groupings of the rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum GroupName {
+    None,
+    Account,
+    Provider,
+    Project,
+    Market,
+}
+
+/// Quick filters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum QuickName {
+    #[default]
+    All,
+    /// Costs money and does no work, as far as the phase tells.
+    Off,
+    Spot,
+}
+
+/// A message with the time at which it leaves the screen.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shown {
+    pub message: Msg,
+    pub until: Timestamp,
+}

@@ -1,0 +1,15 @@
+//! What the program is doing: one event in, new state and effects out. Pure.
+
+pub mod action;
+pub mod effect;
+pub mod event;
+pub mod keymap;
+pub mod message;
+pub mod rows;
+pub mod state;
+pub mod update;
+
+pub use effect::Effect;
+pub use event::Event;
+pub use state::State;
+pub use update::{next_wake, update};

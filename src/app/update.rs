@@ -1,0 +1,77 @@
+//! One event in, new state and effects out.
+
+mod view;
+mod world;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::effect::Effect;
+use super::event::Event;
+use super::message::Shown;
+use super::rows;
+use super::state::State;
+use crate::rules::memory::Collector;
+
+/// Rows are sorted anew when no key was pressed for so long.
+const RESORT_AFTER: SignedDuration = SignedDuration::from_secs(30);
+/// How long a message stays.
+const MESSAGE_STAYS: SignedDuration = SignedDuration::from_secs(8);
+/// Ages on the screen are brought up to date this often.
+const AGES: SignedDuration = SignedDuration::from_secs(5);
+
+/// What is to be done before the first event.
+pub fn start(state: &mut State, now: Timestamp) -> Vec<Effect> {
+    rows::rebuild(&state.world, &mut state.view, true, now);
+    vec![Effect::Claim, Effect::Recall]
+}
+
+/// Takes in one event.
+pub fn update(state: &mut State, event: Event, now: Timestamp) -> Vec<Effect> {
+    let effects = match event {
+        Event::World(event) => {
+            state.view.lines_stale |= world::changes_lines(&event);
+            world::update(&mut state.world, event, now)
+        }
+        Event::View(event) => view::update(state, event, now),
+    };
+    for message in std::mem::take(&mut state.world.news) {
+        state.view.message = Some(Shown { message, until: now + MESSAGE_STAYS });
+    }
+    if state.view.message.as_ref().is_some_and(|shown| shown.until <= now) {
+        state.view.message = None;
+    }
+    let quiet = state.view.last_key.is_none_or(|(_, at)| now.duration_since(at) >= RESORT_AFTER);
+    state.view.trouble = state.world.fleet.accounts.iter().filter(|account| account.trouble.is_some()).count();
+    if state.view.lines_stale {
+        let resort = quiet && state.view.modals.is_empty();
+        rows::rebuild(&state.world, &mut state.view, resort, now);
+        view::keep_cursor(&mut state.view);
+    }
+    effects
+}
+
+/// When the program wants to be woken with a tick, if nothing happens before.
+pub fn next_wake(state: &State, now: Timestamp) -> Option<Timestamp> {
+    let world = &state.world;
+    let operations = world.under_way().filter_map(|operation| operation.next_wake());
+    // A countdown is painted second by second.
+    let countdown =
+        world.under_way().any(|operation| operation.in_countdown()).then(|| now + SignedDuration::from_secs(1));
+    let accounts = world.fleet.accounts.iter().filter(|_| world.remembered && world.acts()).filter_map(|account| {
+        account.pacing.due(world.fleet.has_running(&account.name), world.watches(&account.name), account.name.as_str())
+    });
+    let ledger = world.ledger_due.filter(|_| matches!(world.collector, Some(Collector::Us | Collector::Other { .. })));
+    let message = state.view.message.as_ref().map(|shown| shown.until);
+    operations
+        .chain(countdown)
+        .chain(accounts)
+        .chain(ledger)
+        .chain(world.fleet.next_prune())
+        .chain(message)
+        .chain([now + AGES])
+        .min()
+        .map(|at| at.max(now))
+}
+
+#[cfg(test)]
+mod tests;

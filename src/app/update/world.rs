@@ -1,0 +1,419 @@
+//! What the collector does with an event: the fleet learns, actions go on, accounts are asked.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+use providers::model::{AccountName, Identity, Remark, ResourceKind};
+use providers::provider::{Part, Poll};
+
+use crate::app::effect::Effect;
+use crate::app::event::{Intent, WorldEvent};
+use crate::app::message::Msg;
+use crate::app::state::{TREND, World};
+use crate::rules::fleet::{Account, Consequence, Trouble};
+use crate::rules::memory::{AccountMemory, Collector, Keep, LedgerNotice, Memory};
+use crate::rules::plan::{Hindrance, Plan};
+use crate::rules::saga::{Authority, Input, OpId, Operation, Order, Outcome, Sight, Step};
+
+/// How often the claim on the ledger is renewed; it runs out after three times this.
+const RENEW: SignedDuration = SignedDuration::from_secs(10);
+/// How often somebody who only looks on reads the ledger.
+const LOOK_ON: SignedDuration = SignedDuration::from_secs(5);
+/// How many ended actions the screen remembers.
+const RECENT: usize = 200;
+
+/// Whether an event may change what the fleet's lines show.
+pub fn changes_lines(event: &WorldEvent) -> bool {
+    !matches!(event, WorldEvent::Collector(_) | WorldEvent::Ledger(_))
+}
+
+pub fn update(world: &mut World, event: WorldEvent, now: Timestamp) -> Vec<Effect> {
+    let effects = match event {
+        WorldEvent::Tick => tick(world, now),
+        WorldEvent::Remembered { memory, notices } => remembered(world, *memory, notices, now),
+        WorldEvent::Collector(collector) => collector_known(world, collector, now),
+        WorldEvent::NotReady { account, trouble } => {
+            if let Some(account) = world.fleet.account_mut(&account) {
+                account.fail(trouble, now);
+            }
+            vec![]
+        }
+        WorldEvent::Added { account, provider, read_only } => {
+            if world.fleet.account(&account).is_none() {
+                world.fleet.accounts.push(Account::new(account, provider, read_only));
+            }
+            tick(world, now)
+        }
+        WorldEvent::Polled { account, asked_at, poll } => polled(world, &account, asked_at, *poll, now),
+        WorldEvent::LookedUp { op, identity, found } => {
+            let consequences = match &found {
+                Ok(found) => world.fleet.absorb_found(&identity, found.clone(), now),
+                // An error proves nothing: the next list asks again.
+                Err(_) => Vec::new(),
+            };
+            let mut effects = follow(world, &identity.account, consequences);
+            if let Some(op) = op {
+                effects.extend(advance(world, op, Input::LookedUp(found), now));
+            }
+            effects
+        }
+        WorldEvent::Acted { op, answer } => advance(world, op, Input::Acted(answer), now),
+        WorldEvent::NotRecorded { op, error } => advance(world, op, Input::NotRecorded(error), now),
+        WorldEvent::Ledger(notice) => {
+            note(world, notice);
+            vec![]
+        }
+        WorldEvent::Intent(intent) => intend(world, intent, now),
+    };
+    world.totals = world.fleet.burn();
+    effects
+}
+
+impl World {
+    /// Whether an account is asked more often, since an action on it waits to be proven.
+    pub fn watches(&self, account: &AccountName) -> bool {
+        self.under_way().any(|operation| operation.target.identity.account == *account && !operation.in_countdown())
+    }
+}
+
+fn tick(world: &mut World, now: Timestamp) -> Vec<Effect> {
+    let mut effects = Vec::new();
+    if world.ledger_due.is_some_and(|due| due <= now) {
+        effects.push(Effect::Claim);
+        if world.collects() {
+            world.ledger_due = Some(now + RENEW);
+        } else {
+            world.ledger_due = Some(now + LOOK_ON);
+            effects.push(Effect::Recall);
+        }
+    }
+    world.fleet.prune(now);
+    let due: Vec<OpId> = world
+        .under_way()
+        .filter(|operation| operation.next_wake().is_some_and(|at| at <= now))
+        .map(|operation| operation.id)
+        .collect();
+    for op in due {
+        effects.extend(advance(world, op, Input::Tick, now));
+    }
+    effects.extend(ask_due(world, now));
+    effects
+}
+
+/// Asks every account that is due.
+fn ask_due(world: &mut World, now: Timestamp) -> Vec<Effect> {
+    if !world.remembered || !world.acts() {
+        return Vec::new();
+    }
+    let due: Vec<AccountName> = world
+        .fleet
+        .accounts
+        .iter()
+        .filter(|account| {
+            // A key that could not be used is not tried again by itself: nothing would have changed.
+            !matches!(&account.trouble, Some(trouble) if matches!(trouble.value, Trouble::Key(_)))
+        })
+        .filter(|account| {
+            let running = world.fleet.has_running(&account.name);
+            let due = account.pacing.due(running, world.watches(&account.name), account.name.as_str());
+            due.is_some_and(|at| at <= now)
+        })
+        .map(|account| account.name.clone())
+        .collect();
+    due.into_iter()
+        .filter_map(|name| {
+            let account = world.fleet.account_mut(&name)?;
+            let ask = account.pacing.ask(now, account.tenant_checked);
+            Some(Effect::Poll { account: name, ask, asked_at: now })
+        })
+        .collect()
+}
+
+fn remembered(world: &mut World, memory: Memory, notices: Vec<LedgerNotice>, now: Timestamp) -> Vec<Effect> {
+    notices.into_iter().for_each(|notice| note(world, notice));
+    let first = !world.remembered;
+    if !first && world.acts() {
+        // Asked for while somebody else collected, answered after we took over: ours is newer.
+        return Vec::new();
+    }
+    world.remembered = true;
+    for account in &memory.accounts {
+        let known = world.fleet.account_mut(&account.name).filter(|known| known.provider == account.provider);
+        if let Some(known) = known {
+            known.as_of = account.as_of;
+            known.last_complete = account.last_complete;
+            known.tenant = account.tenant.clone();
+            known.balance = account.balance.clone();
+        }
+    }
+    let accounts: Vec<AccountName> = world.fleet.accounts.iter().map(|account| account.name.clone()).collect();
+    world.fleet.instances = keyed(memory.instances, &accounts, |known| &known.identity);
+    world.fleet.storage = keyed(memory.storage, &accounts, |known| &known.identity);
+    world.settings.single = memory.settings;
+    for operation in memory.recent {
+        world.operations.entry(operation.id).or_insert(operation);
+    }
+    let mut effects = Vec::new();
+    for (mut operation, _) in memory.unfinished {
+        if world.operations.contains_key(&operation.id) || !world.acts() || world.one_shot {
+            continue;
+        }
+        let orders = operation.resume(now);
+        let id = operation.id;
+        world.operations.insert(id, operation);
+        effects.extend(carry_out(world, id, orders, now));
+    }
+    effects.extend(tick(world, now));
+    effects
+}
+
+fn keyed<T>(rows: Vec<T>, accounts: &[AccountName], identity: impl Fn(&T) -> &Identity) -> BTreeMap<Identity, T> {
+    rows.into_iter()
+        .filter(|row| accounts.contains(&identity(row).account))
+        .map(|row| (identity(&row).clone(), row))
+        .collect()
+}
+
+fn collector_known(world: &mut World, collector: Collector, now: Timestamp) -> Vec<Effect> {
+    let took_over = collector == Collector::Us && matches!(world.collector, Some(Collector::Other { .. }));
+    world.ledger_due = Some(now + if collector == Collector::Us { RENEW } else { LOOK_ON });
+    world.collector = Some(collector);
+    if took_over {
+        // What the other one left under way is taken up from the ledger.
+        world.remembered = false;
+        return vec![Effect::Recall];
+    }
+    tick(world, now)
+}
+
+fn note(world: &mut World, notice: LedgerNotice) {
+    if !world.ledger_notices.contains(&notice) {
+        world.ledger_notices.push(notice);
+    }
+}
+
+fn polled(world: &mut World, name: &AccountName, asked_at: Timestamp, poll: Poll, now: Timestamp) -> Vec<Effect> {
+    // An answer to a question that was given up, or from before a take-over, is late: drop it.
+    let expected = world.fleet.account(name).is_some_and(|account| account.pacing.in_flight == Some(asked_at));
+    if !expected {
+        return Vec::new();
+    }
+    let watched: Vec<(OpId, Sight)> = world
+        .under_way()
+        .filter(|operation| operation.target.identity.account == *name)
+        .map(|operation| (operation.id, sight(&operation.target.identity, &poll)))
+        .collect();
+    let usage: Vec<_> = poll
+        .instances
+        .rows()
+        .iter()
+        .filter_map(|row| Some((row.id.clone(), row.usage.as_ref()?.mean_utilization()?)))
+        .collect();
+    let consequences = world.fleet.absorb(name, poll, now);
+    for (id, mean) in usage {
+        if let Some(identity) = world.fleet.instance(name, &id).map(|known| known.identity.clone()) {
+            let trend = world.trends.entry(identity).or_default();
+            trend.push_back(mean as f32);
+            while trend.len() > TREND {
+                trend.pop_front();
+            }
+        }
+    }
+    world.trends.retain(|identity, _| world.fleet.instances.contains_key(identity));
+    let mut effects = follow(world, name, consequences);
+    for (op, seen) in watched {
+        effects.extend(advance(world, op, Input::Polled { asked_at, seen }, now));
+    }
+    effects.extend(ask_due(world, now));
+    effects
+}
+
+/// What one poll says about the target of an action.
+fn sight(identity: &Identity, poll: &Poll) -> Sight {
+    match identity.kind {
+        ResourceKind::Instance => match poll.instances.rows().iter().find(|row| row.id == identity.id) {
+            Some(row) => Sight::Here { phase: row.phase, queued: row.remarks.contains(&Remark::StartQueued) },
+            None => absent(&poll.instances),
+        },
+        ResourceKind::Storage => match poll.storage.rows().iter().find(|row| row.id == identity.id) {
+            Some(_) => Sight::Untold,
+            None => absent(&poll.storage),
+        },
+    }
+}
+
+fn absent<T>(part: &Part<T>) -> Sight {
+    match part {
+        Part::Listed { problems, .. } if problems.is_empty() => Sight::Absent,
+        _ => Sight::Untold,
+    }
+}
+
+/// What follows from a change of the fleet: questions by id, and a line in the ledger.
+fn follow(world: &World, name: &AccountName, consequences: Vec<Consequence>) -> Vec<Effect> {
+    let mut effects = Vec::new();
+    let Some(account) = world.fleet.account(name) else { return effects };
+    let mut keep = Keep {
+        account: AccountMemory {
+            name: account.name.clone(),
+            provider: account.provider.clone(),
+            as_of: account.as_of,
+            last_complete: account.last_complete,
+            tenant: account.tenant.clone(),
+            balance: account.balance.clone(),
+        },
+        instances: Vec::new(),
+        storage: Vec::new(),
+    };
+    for consequence in consequences {
+        match consequence {
+            Consequence::AskById(identity) => effects.push(Effect::Lookup { op: None, identity }),
+            Consequence::Changed(identity) => {
+                keep.instances.extend(world.fleet.instances.get(&identity).cloned());
+                keep.storage.extend(world.fleet.storage.get(&identity).cloned());
+            }
+            Consequence::Appeared(_) | Consequence::Gone(_) => {}
+        }
+    }
+    if world.collects() && account.as_of.is_some() {
+        effects.push(Effect::Keep(Box::new(keep)));
+    }
+    effects
+}
+
+fn intend(world: &mut World, intent: Intent, now: Timestamp) -> Vec<Effect> {
+    match intent {
+        Intent::Begin { plan, authority } => begin(world, *plan, authority, now),
+        Intent::TakeBack => {
+            let latest = world
+                .under_way()
+                .filter(|operation| {
+                    matches!(operation.step, Step::Countdown { .. } | Step::Checking { .. } | Step::Waiting { .. })
+                })
+                .map(|operation| operation.id)
+                .max();
+            match latest {
+                Some(op) => advance(world, op, Input::TakeBack, now),
+                None => {
+                    world.news.push(Msg::NothingToTakeBack);
+                    vec![]
+                }
+            }
+        }
+        Intent::Refresh => {
+            world.fleet.accounts.iter_mut().for_each(|account| account.pacing.wanted = true);
+            world.news.push(Msg::Refreshing);
+            ask_due(world, now)
+        }
+        Intent::Set { identity, setting } => {
+            if setting.is_empty() {
+                world.settings.single.remove(&identity);
+            } else {
+                world.settings.single.insert(identity.clone(), setting.clone());
+            }
+            vec![Effect::Set { identity, setting }]
+        }
+    }
+}
+
+/// Begins every target of a confirmed plan that can still be begun.
+fn begin(world: &mut World, plan: Plan, authority: Authority, now: Timestamp) -> Vec<Effect> {
+    if let (false, Some(Collector::Other { owner, .. })) = (world.acts(), &world.collector) {
+        world.news.push(Msg::OnlyLooking { host: owner.host.clone(), pid: owner.pid });
+        return Vec::new();
+    }
+    let mut effects = Vec::new();
+    let mut count = 0;
+    let saves = plan.saves().rates().to_vec();
+    for target in plan.targets {
+        let account_locked = world.fleet.account(&target.identity.account).is_none_or(|account| account.read_only);
+        let hindrance = match () {
+            () if world.read_only => Some(Hindrance::ReadOnly),
+            () if account_locked => Some(Hindrance::ReadOnlyAccount),
+            () if world.operation_on(&target.identity).is_some() => Some(Hindrance::UnderWay),
+            () if target.effect.loses_data() && authority == Authority::LosesNothing => Some(Hindrance::NotThere),
+            () => None,
+        };
+        if let Some(hindrance) = hindrance {
+            world.news.push(Msg::LeftOut { name: target.name, hindrance });
+            continue;
+        }
+        let id = OpId(world.next_op);
+        world.next_op += 1;
+        let by = world.by.clone();
+        let (operation, orders) = Operation::begin(id, plan.action, target, authority.clone(), by, now);
+        world.operations.insert(id, operation);
+        effects.extend(carry_out(world, id, orders, now));
+        count += 1;
+    }
+    if count > 0 {
+        world.news.push(Msg::Begun { count, saves });
+    }
+    effects
+}
+
+/// Takes one action a step further and carries out what it orders.
+pub fn advance(world: &mut World, op: OpId, input: Input, now: Timestamp) -> Vec<Effect> {
+    let Some(operation) = world.operations.get_mut(&op) else { return Vec::new() };
+    let was_ended = operation.is_ended();
+    let orders = operation.advance(input, now);
+    if let (false, Step::Ended { outcome, .. }) = (was_ended, &operation.step) {
+        let (name, action, outcome) = (operation.target.name.clone(), operation.action, outcome.clone());
+        world.news.push(match outcome {
+            Outcome::NotSent(crate::rules::saga::NotSent::TakenBack) => Msg::TakenBack { name },
+            outcome => Msg::Ended { name, action, outcome },
+        });
+        while world.operations.len() > RECENT {
+            let Some(oldest) =
+                world.operations.values().find(|operation| operation.is_ended()).map(|operation| operation.id)
+            else {
+                break;
+            };
+            world.operations.remove(&oldest);
+        }
+    }
+    carry_out(world, op, orders, now)
+}
+
+fn carry_out(world: &mut World, op: OpId, orders: Vec<Order>, now: Timestamp) -> Vec<Effect> {
+    let Some(operation) = world.operations.get(&op).cloned() else { return Vec::new() };
+    let identity = operation.target.identity.clone();
+    let mut effects = Vec::new();
+    for order in orders {
+        match order {
+            Order::Record => effects.push(Effect::Commit { entry: Box::new(operation.clone()), then: None }),
+            Order::RecordThenSend(permit) => {
+                effects.push(Effect::Commit { entry: Box::new(operation.clone()), then: Some(permit) });
+            }
+            Order::Look => effects.push(Effect::Lookup { op: Some(op), identity: identity.clone() }),
+            Order::Released => {
+                let consequences = world.fleet.released(&identity, now);
+                effects.extend(follow(world, &identity.account, consequences));
+            }
+            Order::Refresh => {
+                if let Some(account) = world.fleet.account_mut(&identity.account) {
+                    account.pacing.wanted = true;
+                }
+                effects.extend(ask_due(world, now));
+            }
+        }
+    }
+    effects
+}
+
+/// What the program writes down when it is left: what was not sent will not be sent.
+pub fn leave(world: &mut World, now: Timestamp) -> Vec<Effect> {
+    let unsent: Vec<OpId> = world
+        .under_way()
+        .filter(|operation| operation.sent == 0 || matches!(operation.step, Step::Waiting { .. }))
+        .map(|operation| operation.id)
+        .collect();
+    let mut effects = Vec::new();
+    for op in unsent {
+        if let Some(operation) = world.operations.get_mut(&op) {
+            let orders = operation.resume(now);
+            effects.extend(carry_out(world, op, orders, now));
+        }
+    }
+    effects
+}
