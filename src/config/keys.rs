@@ -56,6 +56,7 @@ impl fmt::Debug for KeySource {
 pub struct KeyError {
     /// The source, as [`KeySource`] prints.
     pub origin: String,
+    #[source]
     pub kind: KeyErrorKind,
 }
 

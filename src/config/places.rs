@@ -133,8 +133,7 @@ fn make_private(path: &Path, mode: u32) -> io::Result<()> {
 /// A folder may look fine and still take no file: read-only, full, over its quota.
 fn probe(folder: &Path) -> io::Result<()> {
     let mut file = tempfile::Builder::new().prefix(".rentop-probe-").tempfile_in(folder)?;
-    file.write_all(b"rentop")?;
-    file.as_file().sync_data()
+    file.write_all(b"rentop")
 }
 
 fn reason(error: &io::Error) -> String {

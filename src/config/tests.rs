@@ -2,41 +2,15 @@
 
 use super::*;
 use proptest::prelude::*;
-use providers::provider::Capabilities;
 use rstest::rstest;
-
-const NOTHING: Capabilities = Capabilities {
-    stop: false,
-    start: false,
-    restart: false,
-    release: false,
-    storage: false,
-    balance: false,
-    telemetry: false,
-    billed_history: false,
-    spot: false,
-};
-
-const fn entry(name: &'static str, key_env: &'static [&'static str], facts: &'static str) -> Entry {
-    Entry {
-        name,
-        title: name,
-        capabilities: NOTHING,
-        key_env,
-        key_page: "",
-        money_page: None,
-        facts,
-        connect: |_| unreachable!("no test connects"),
-    }
-}
 
 const FACTS: &str = r#"
 volume_stopped_per_gb_month = { value = "0.20", unit = "USD per GB and month", source = "docs", read = "2026-08-20" }
 "#;
-static RUNPOD: Entry = entry("runpod", &["RUNPOD_API_KEY"], FACTS);
-static VAST: Entry = entry("vast", &["VAST_API_KEY", "VASTAI_KEY"], "");
-static LAMBDA: Entry = entry("lambda", &["LAMBDA_API_KEY"], "");
-/// Stand-ins of the same names as the real ones, so that these tests depend on no provider's facts.
+static RUNPOD: Entry = Entry { facts: FACTS, key_env: &["RUNPOD_API_KEY"], ..providers::runpod::ENTRY };
+static VAST: Entry = Entry { facts: "", key_env: &["VAST_API_KEY", "VASTAI_KEY"], ..providers::vast::ENTRY };
+static LAMBDA: Entry = Entry { facts: "", key_env: &["LAMBDA_API_KEY"], ..providers::lambda::ENTRY };
+/// The real ones with facts and variables of the tests' own, so that a new fact breaks none of them.
 static REGISTRY: &[&Entry] = &[&RUNPOD, &VAST, &LAMBDA];
 
 const FILE: &str = "/home/u/config.toml";
