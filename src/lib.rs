@@ -1,3 +1,7 @@
 //! rentop: one live screen for every GPU that you rent.
+
 pub mod app;
+pub mod config;
+pub mod ledger;
 pub mod rules;
+pub mod runtime;
