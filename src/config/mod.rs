@@ -8,6 +8,7 @@ mod file;
 mod keys;
 mod language;
 mod matcher;
+pub mod offers;
 mod pending;
 mod places;
 #[cfg(test)]
