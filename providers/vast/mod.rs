@@ -7,7 +7,7 @@
 //!   volumes out, so the list is asked for that one row as well.
 //! - Money: `GET /api/v0/users/current` (prepaid), `GET /api/v0/charges/` (billed, by contract and time).
 //! - Pace: a least distance for each address and identity, told in the 429 examples of the API description
-//!   (see [`LANES`]). A 429 is plain text or JSON and names no wait.
+//!   (see `LANES`). A 429 is plain text or JSON and names no wait.
 //! - Stop: `PUT` state `stopped`. The container's disk stays whole and is charged on, perhaps at a higher
 //!   price; the GPU is free for others. Start: `PUT` state `running`. When the GPU is taken the answer is 200
 //!   with `success` false and the start waits at the provider, for ever if need be, until a stop takes it back.

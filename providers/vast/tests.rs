@@ -147,20 +147,18 @@ async fn a_row_says_who_it_is() {
 }
 
 /// LIFE-05: paused by a higher offer, not by the user; told apart from a start that waits for its GPU.
+/// Each case: `actual_status`, `intended_status`, whether it is interruptible; `min_bid` and the message.
 #[rstest]
-#[case("stopped", "running", true, "0.52", "", Phase::Reclaimed, Some(Remark::Outbid), "0.0021")]
-#[case("exited", "stopped", true, "0.52", "", Phase::Reclaimed, Some(Remark::Outbid), "0.0021")]
-#[case("exited", "stopped", true, "0.1", "Instance outbid", Phase::Reclaimed, Some(Remark::Outbid), "0.0021")]
-#[case("exited", "stopped", true, "0.1", "", Phase::Stopped, None, "0.0021")]
-#[case("exited", "running", true, "0.1", "", Phase::Provisioning, Some(Remark::StartQueued), "0.4")]
-#[case("exited", "running", false, "0.52", "", Phase::Provisioning, Some(Remark::StartQueued), "0.4")]
+#[case(("stopped", "running", true), ("0.52", ""), Phase::Reclaimed, Some(Remark::Outbid), "0.0021")]
+#[case(("exited", "stopped", true), ("0.52", ""), Phase::Reclaimed, Some(Remark::Outbid), "0.0021")]
+#[case(("exited", "stopped", true), ("0.1", "Instance outbid"), Phase::Reclaimed, Some(Remark::Outbid), "0.0021")]
+#[case(("exited", "stopped", true), ("0.1", ""), Phase::Stopped, None, "0.0021")]
+#[case(("exited", "running", true), ("0.1", ""), Phase::Provisioning, Some(Remark::StartQueued), "0.4")]
+#[case(("exited", "running", false), ("0.52", ""), Phase::Provisioning, Some(Remark::StartQueued), "0.4")]
 #[tokio::test]
 async fn outbid_is_not_queued_and_not_stopped(
-    #[case] actual: &str,
-    #[case] intended: &str,
-    #[case] is_bid: bool,
-    #[case] min_bid: &str,
-    #[case] words: &str,
+    #[case] (actual, intended, is_bid): (&str, &str, bool),
+    #[case] (min_bid, words): (&str, &str),
     #[case] phase: Phase,
     #[case] remark: Option<Remark>,
     #[case] most: &str,
@@ -481,6 +479,27 @@ async fn a_failed_list_is_no_empty_list(
     let error = failure(&part).to_string();
     assert!(error.contains(shown) && !error.contains('<'), "{error}");
     assert_ne!(*failure(&part), ErrorKind::NoSuchId);
+}
+
+/// API-05: a refusal for haste is not repeated at once, whatever its body; the next good list is complete.
+#[tokio::test]
+async fn haste_is_told_and_not_repeated() {
+    let server = MockServer::start().await;
+    let plain = "API requests too frequent: endpoint threshold=1.0";
+    let refusals = [
+        ResponseTemplate::new(429).set_body_raw(plain, "text/plain"),
+        ResponseTemplate::new(429).set_body_json(json!({"detail": "API requests too frequent endpoint threshold=1.0"})),
+    ];
+    for refusal in refusals {
+        Mock::given(path(LIST)).respond_with(refusal).up_to_n_times(1).expect(1).mount(&server).await;
+    }
+    Mock::given(path(LIST)).respond_with(ok(page(json!([{"id": 1}])))).expect(1).mount(&server).await;
+    let vast = account(server.uri());
+    for _ in 0..2 {
+        let error = failure(&vast.poll(Ask::INSTANCES, now()).await.instances).clone();
+        assert!(matches!(error, ErrorKind::RateLimited { .. }) && error.is_transient(), "{error}");
+    }
+    assert_eq!(vast.poll(Ask::INSTANCES, now()).await.instances.rows().len(), 1);
 }
 
 #[tokio::test]
