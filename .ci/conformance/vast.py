@@ -20,9 +20,12 @@ def vast(*args, key=KEY):
 def rows(*args):
     printed = vast(*args, "--raw")
     try:
-        return json.loads(printed)
+        told = json.loads(printed)
     except ValueError:
         fail(args, f"no JSON: {printed[-2000:]}")
+    if isinstance(told, dict) and told.get("error"):
+        fail(args, told)
+    return told
 
 
 def fail(what, why):

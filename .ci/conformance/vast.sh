@@ -24,9 +24,8 @@ room=${CONFORMANCE_DIR:-target/conformance}/vast
 mkdir -p "$room"
 room=$(cd "$room" && pwd)
 if ! "$room/venv/bin/pip" freeze 2>/dev/null | grep -qx "$client"; then
-    python3 -m venv "$room/venv"
     for try in 1 2 3; do
-        if "$room/venv/bin/pip" install --quiet --disable-pip-version-check "$client"; then break; fi
+        if python3 -m venv "$room/venv" && "$room/venv/bin/pip" install --quiet --disable-pip-version-check "$client"; then break; fi
         if [ "$try" = 3 ]; then
             echo "vast.sh: $client cannot be installed" >&2
             exit 1
