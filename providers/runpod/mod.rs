@@ -278,12 +278,12 @@ impl RunPod {
     /// of a 409 is not documented, so it cannot tell "was so already" from "locked" or "in a cluster".
     async fn is_already(&self, action: Action, path: &str) -> bool {
         let Ok(pod) = self.rest.json::<wire::Pod>(&Call::get(path).lane(PODS).by_id()).await else { return false };
-        match (action, pod.status.as_deref()) {
-            (Action::Stop, Some("EXITED")) => true,
-            (Action::Start, Some("STARTING" | "RUNNING")) => true,
-            (Action::Release, Some("TERMINATED")) => true,
-            _ => false,
-        }
+        matches!(
+            (action, pod.status.as_deref()),
+            (Action::Stop, Some("EXITED"))
+                | (Action::Start, Some("STARTING" | "RUNNING"))
+                | (Action::Release, Some("TERMINATED"))
+        )
     }
 }
 
