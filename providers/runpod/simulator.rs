@@ -4,11 +4,12 @@
 //! RunPod has no word for stopping: a pod is RUNNING until it is EXITED. A start that finds no GPU is refused
 //! and leaves the pod EXITED. A deleted pod is TERMINATED for a moment, then answers 404.
 
+mod bills;
 mod graphql;
 mod meter;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use axum::body::Bytes;
 use axum::extract::{Path, Query, Request, State};
@@ -120,9 +121,9 @@ pub fn paged_routes(world: Shared, per_page: usize) -> Router {
         .route("/v2/network-volumes", get(volumes))
         .route("/v2/network-volumes/{id}", get(volume).delete(delete_volume))
         .route("/v2/serverless", get(async || Json(json!({ "endpoints": [] }))))
-        .route("/v2/billing", get(billing_all))
-        .route("/v2/billing/pods", get(billing_pods))
-        .route("/v2/billing/network-volumes", get(billing_volumes))
+        .route("/v2/billing", get(bills::account))
+        .route("/v2/billing/pods", get(bills::pods))
+        .route("/v2/billing/network-volumes", get(bills::volumes))
         .route("/v2/catalog/gpus", get(catalog))
         .route("/v2/account/ssh-keys", get(async || Json(json!({ "keys": [] }))))
         .route("/graphql", post(graphql))
@@ -142,14 +143,11 @@ impl Sim {
     /// Runs the meter up to now; each request does before it looks or changes.
     fn tick(&self) {
         let world = self.world.lock();
-        self.meter.lock().expect("the meter's lock is held for single calls only").run(&world);
+        self.meter().run(&world);
     }
 
-    fn records(&self, query: &BTreeMap<String, String>) -> Result<(meter::Window, Vec<meter::Record>), Box<Response>> {
-        let window = meter::Window::parse(query, self.world.lock().now())
-            .map_err(|detail| Box::new(problem(422, "Unprocessable Entity", &detail)))?;
-        let meter = self.meter.lock().expect("the meter's lock is held for single calls only");
-        Ok((window, meter.records(window)))
+    fn meter(&self) -> MutexGuard<'_, Meter> {
+        self.meter.lock().expect("the meter's lock is held for single calls only")
     }
 }
 
@@ -347,74 +345,6 @@ async fn delete_volume(State(sim): State<Sim>, Path(id): Path<String>) -> Respon
         }
         None => problem(404, "Not Found", "network volume not found"),
     }
-}
-
-async fn billing_pods(State(sim): State<Sim>, Query(query): Params) -> Response {
-    billing(&sim, &query, |record| match record.amounts {
-        meter::Amounts::Machine { gpu, cpu, disk } => Some(json!({
-            "podId": record.id, "totalAmount": float(gpu + cpu + disk),
-            "gpuAmount": float(gpu), "cpuAmount": float(cpu), "diskAmount": float(disk),
-        })),
-        meter::Amounts::Store(_) => None,
-    })
-}
-
-async fn billing_volumes(State(sim): State<Sim>, Query(query): Params) -> Response {
-    billing(&sim, &query, |record| match record.amounts {
-        meter::Amounts::Store(amount) => Some(json!({
-            "networkVolumeId": record.id, "totalAmount": float(amount),
-            "standardAmount": float(amount), "highPerformanceAmount": 0,
-        })),
-        meter::Amounts::Machine { .. } => None,
-    })
-}
-
-async fn billing_all(State(sim): State<Sim>, Query(query): Params) -> Response {
-    let (window, records) = match sim.records(&query) {
-        Ok(told) => told,
-        Err(refusal) => return *refusal,
-    };
-    let mut buckets: BTreeMap<(Timestamp, Timestamp), [Decimal; 4]> = BTreeMap::new();
-    for record in records {
-        let sums = buckets.entry((record.start, record.end)).or_default();
-        let parts = match record.amounts {
-            meter::Amounts::Machine { gpu, cpu, disk } => [gpu, cpu, disk, Decimal::ZERO],
-            meter::Amounts::Store(amount) => [Decimal::ZERO, Decimal::ZERO, Decimal::ZERO, amount],
-        };
-        sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
-    }
-    let records = buckets.into_iter().map(|((start, end), [gpu, cpu, disk, store])| {
-        json!({
-            "startTime": start, "endTime": end, "totalAmount": float(gpu + cpu + disk + store),
-            "podGpuAmount": float(gpu), "podCpuAmount": float(cpu), "podDiskAmount": float(disk),
-            "serverlessGpuAmount": 0, "serverlessCpuAmount": 0, "serverlessDiskAmount": 0, "serverlessFeeAmount": 0,
-            "storageStandardAmount": float(store), "storageHighPerformanceAmount": 0, "endpointAmount": 0,
-            "clusterGpuAmount": 0, "clusterDiskAmount": 0, "clusterNetworkingAmount": 0,
-        })
-    });
-    billing_page(window, records.collect())
-}
-
-fn billing(sim: &Sim, query: &BTreeMap<String, String>, row: impl Fn(&meter::Record) -> Option<Value>) -> Response {
-    let (window, records) = match sim.records(query) {
-        Ok(told) => told,
-        Err(refusal) => return *refusal,
-    };
-    let wanted = query.get("podId").or(query.get("networkVolumeId"));
-    let rows = records.iter().filter(|record| wanted.is_none_or(|id| *id == record.id)).filter_map(|record| {
-        let mut json = row(record)?;
-        json["startTime"] = json!(record.start);
-        json["endTime"] = json!(record.end);
-        Some(json)
-    });
-    billing_page(window, rows.collect())
-}
-
-fn billing_page(window: meter::Window, records: Vec<Value>) -> Response {
-    let total: f64 = records.iter().filter_map(|record| record["totalAmount"].as_f64()).sum();
-    let query = json!({ "startTime": window.start, "endTime": window.end, "bucketSize": window.bucket_word() });
-    let metadata = json!({ "query": query, "recordCount": records.len(), "totals": { "totalAmount": total } });
-    Json(json!({ "records": records, "metadata": metadata })).into_response()
 }
 
 async fn catalog(State(sim): State<Sim>) -> Response {
