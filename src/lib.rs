@@ -1,2 +1,3 @@
 //! rentop: one live screen for every GPU that you rent.
+pub mod ledger;
 pub mod rules;
