@@ -119,3 +119,58 @@ pub(super) fn in_memory(path: &Path, schema: &Schema) -> Option<Connection> {
     }
     Some(memory)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::samples::*;
+
+    #[test]
+    fn a_copy_is_made_while_the_ledger_is_in_use_and_takes_the_last_ones_place() {
+        let dir = folder();
+        let mut ledger = open(&dir);
+        let path = ledger.path().unwrap().to_owned();
+        for n in 1..=2 {
+            ledger.keep(&keep(vec![known_instance(&format!("pod-{n}"))])).unwrap();
+            let copy = back_up(&path).unwrap();
+            quick_check(&copy).unwrap();
+            let other = folder();
+            fs::copy(copy, other.path().join(FILE)).unwrap();
+            assert_eq!(open(&other).recall(at("10:00")).unwrap().0.instances.len(), n);
+        }
+        quick_check(&path).unwrap();
+    }
+
+    #[test]
+    fn a_damaged_ledger_is_not_copied_over_the_last_good_copy() {
+        let dir = folder();
+        let mut ledger = open(&dir);
+        let path = ledger.path().unwrap().to_owned();
+        ledger.keep(&keep((0..40).map(|n| known_instance(&format!("pod-{n}"))).collect())).unwrap();
+        let copy = back_up(&path).unwrap();
+        drop(ledger);
+        let good = fs::read(&copy).unwrap();
+        let mut content = fs::read(&path).unwrap();
+        content[4096 * 4..].fill(0);
+        fs::write(&path, content).unwrap();
+        assert!(matches!(back_up(&path), Err(LedgerError::Damaged { .. })));
+        assert!(matches!(quick_check(&path), Err(LedgerError::Damaged { .. })));
+        assert_eq!(fs::read(&copy).unwrap(), good);
+        let leftovers = fs::read_dir(dir.path())
+            .unwrap()
+            .filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().ends_with(".new"));
+        assert_eq!(leftovers.count(), 0);
+    }
+
+    #[test]
+    fn a_copy_of_a_newer_rentop_is_not_taken_up() {
+        let dir = folder();
+        let newer = Schema::with_step("CREATE TABLE more (x TEXT)");
+        let (ledger, _) = open::open_in(dir.path(), at("10:00"), &newer).unwrap();
+        let path = ledger.path().unwrap().to_owned();
+        back_up(&path).unwrap();
+        assert!(last_good(&path, &newer).is_some());
+        assert!(last_good(&path, &Schema::current()).is_none());
+        drop(ledger);
+    }
+}

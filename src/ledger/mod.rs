@@ -144,7 +144,7 @@ impl Ledger {
     /// copied and brought up to date, a newer one is opened to read only; where nothing can be written, the
     /// ledger lives in memory. The notices say which. Fails only when another process holds the file too long.
     pub fn open(state_dir: &Path, now: Timestamp) -> Result<(Ledger, Vec<LedgerNotice>), LedgerError> {
-        open::open(state_dir, now, &open::Schema::current())
+        open::open_in(state_dir, now, &open::Schema::current())
     }
 
     /// A ledger that ends with the program, for demonstrations and tests.
