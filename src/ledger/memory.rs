@@ -303,6 +303,19 @@ mod tests {
     }
 
     #[test]
+    fn a_large_fleet_comes_back_whole_and_in_order() {
+        let mut ledger = Ledger::in_memory().unwrap();
+        let ids: Vec<_> = (0..601).map(|n| format!("pod-{n:04}")).collect();
+        ledger.keep(&keep(ids.iter().rev().map(|id| known_instance(id)).collect())).unwrap();
+        ledger.main.execute("UPDATE resource SET state = '{}' WHERE id IN ('pod-0000', 'pod-0600')", []).unwrap();
+        let (memory, notices) = ledger.recall(at("10:00")).unwrap();
+        assert_eq!(notices, [LedgerNotice::Unreadable { rows: 2 }]);
+        let recalled: Vec<_> = memory.instances.iter().map(|known| known.row.id.as_str()).collect();
+        let expected: Vec<_> = ids.iter().filter(|id| !["pod-0000", "pod-0600"].contains(&id.as_str())).collect();
+        assert_eq!(recalled, expected);
+    }
+
+    #[test]
     fn one_id_may_name_an_instance_and_a_storage_item() {
         let mut ledger = Ledger::in_memory().unwrap();
         let keep = Keep { account: account(), instances: vec![known_instance("7")], storage: vec![known_volume("7")] };

@@ -35,32 +35,39 @@ const COMPANIONS: [&str; 3] = ["-wal", "-shm", "-journal"];
 /// The log is cut back to this size after a burst.
 const LOG_BYTES: i64 = 4 << 20;
 
-/// The layout of the tables, as the list of steps that lead to it.
+/// The number of the newest migration, so that a usual start need not prepare them all.
+const VERSION: i32 = 1;
+
+/// The layout of the tables, as its number and the list of steps that lead to it.
 pub(super) struct Schema {
-    migrations: Vec<Migration>,
+    version: i32,
+    migrations: Box<dyn Fn() -> Vec<Migration>>,
 }
 
 impl Schema {
     pub fn current() -> Self {
-        Schema { migrations: embedded::migrations::runner().get_migrations().clone() }
+        let migrations = Box::new(|| embedded::migrations::runner().get_migrations().clone());
+        Schema { version: VERSION, migrations }
     }
 
     /// The present layout and one step more, as a later rentop would have it.
     #[cfg(test)]
     pub fn with_step(sql: &str) -> Self {
-        let mut schema = Schema::current();
-        let name = format!("V{}__later", schema.version() + 1);
-        schema.migrations.push(Migration::unapplied(&name, sql).expect("a migration's name"));
-        schema
+        let sql = sql.to_owned();
+        let migrations = move || {
+            let step = Migration::unapplied(&format!("V{}__later", VERSION + 1), &sql).expect("a migration's name");
+            (Schema::current().migrations)().into_iter().chain([step]).collect()
+        };
+        Schema { version: VERSION + 1, migrations: Box::new(migrations) }
     }
 
     pub fn version(&self) -> i32 {
-        self.migrations.iter().map(Migration::version).max().unwrap_or_default()
+        self.version
     }
 
     /// Takes all the steps that are missing, or none.
     pub fn bring_up(&self, connection: &mut Connection) -> Result<(), LedgerError> {
-        Runner::new(&self.migrations).set_grouped(true).run(connection)?;
+        Runner::new(&(self.migrations)()).set_grouped(true).run(connection)?;
         Ok(())
     }
 }
@@ -506,6 +513,12 @@ mod tests {
         drop(ledger);
         assert_eq!(names(&dir), [FILE]);
         open(&dir);
+    }
+
+    #[test]
+    fn the_layouts_number_is_that_of_the_newest_migration() {
+        let newest = (Schema::current().migrations)().iter().map(Migration::version).max();
+        assert_eq!(newest, Some(Schema::current().version()));
     }
 
     /// STATE-01: whatever lies there, the program starts, says so, and keeps it under another name.
