@@ -6,9 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
-use providers::error::{Problem, ProviderError};
+use providers::error::{ErrorKind, Problem, ProviderError, RequestLine};
 use providers::model::{
-    AccountName, Attachment, Balance, Identity, Instance, Phase, ProviderName, Rates, ResourceId, ResourceKind,
+    AccountName, Attachment, Balance, Identity, Instance, Market, Phase, ProviderName, Rates, ResourceId, ResourceKind,
     StorageItem, Tenant,
 };
 use providers::money::Burn;
@@ -48,6 +48,14 @@ impl<T: Row> Known<T> {
     pub fn is_gone(&self) -> bool {
         self.gone_at.is_some()
     }
+
+    fn end(&mut self, now: Timestamp, consequences: &mut Vec<Consequence>) {
+        if self.gone_at.is_none() {
+            self.gone_at = Some(now);
+            consequences.push(Consequence::Gone(self.identity.clone()));
+            consequences.push(Consequence::Changed(self.identity.clone()));
+        }
+    }
 }
 
 impl Known<Instance> {
@@ -65,8 +73,13 @@ impl Known<Instance> {
 pub trait Row: Clone + PartialEq {
     const KIND: ResourceKind;
     fn id(&self) -> &ResourceId;
+    fn name(&self) -> Option<&str>;
+    fn labels(&self) -> &BTreeMap<String, String>;
     fn created_at(&self) -> Option<Timestamp>;
+    fn set_created_at(&mut self, created_at: Option<Timestamp>);
     fn rates(&self) -> &Rates;
+    /// The provider lists it, and says itself that it is no more.
+    fn has_ended(&self) -> bool;
     /// The same row without what changes at every look (usage): for telling whether anything changed.
     fn settled(&self) -> Self;
 }
@@ -76,11 +89,23 @@ impl Row for Instance {
     fn id(&self) -> &ResourceId {
         &self.id
     }
+    fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+    fn labels(&self) -> &BTreeMap<String, String> {
+        &self.labels
+    }
     fn created_at(&self) -> Option<Timestamp> {
         self.created_at
     }
+    fn set_created_at(&mut self, created_at: Option<Timestamp>) {
+        self.created_at = created_at;
+    }
     fn rates(&self) -> &Rates {
         &self.rates
+    }
+    fn has_ended(&self) -> bool {
+        self.phase == Phase::Gone
     }
     fn settled(&self) -> Self {
         Instance { usage: None, ..self.clone() }
@@ -92,11 +117,23 @@ impl Row for StorageItem {
     fn id(&self) -> &ResourceId {
         &self.id
     }
+    fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+    fn labels(&self) -> &BTreeMap<String, String> {
+        &self.labels
+    }
     fn created_at(&self) -> Option<Timestamp> {
         self.created_at
     }
+    fn set_created_at(&mut self, created_at: Option<Timestamp>) {
+        self.created_at = created_at;
+    }
     fn rates(&self) -> &Rates {
         &self.rates
+    }
+    fn has_ended(&self) -> bool {
+        false
     }
     fn settled(&self) -> Self {
         self.clone()
@@ -150,6 +187,11 @@ impl Trouble {
             Trouble::SameAs(other) => format!("the same account at the provider as `{other}`; remove one of the two"),
         }
     }
+
+    /// The key opens an account that is not, or not only, this one: nothing that it says is taken in.
+    fn is_about_the_tenant(&self) -> bool {
+        matches!(self, Trouble::OtherTenant | Trouble::SameAs(_))
+    }
 }
 
 /// A value with the time at which it was learnt.
@@ -169,8 +211,10 @@ pub struct Account {
     /// Of the last complete or partial poll.
     pub as_of: Option<Timestamp>,
     pub last_complete: Option<Timestamp>,
-    /// Of the last poll that left something out.
+    /// What the last lists left out.
     pub problems: Vec<Problem>,
+    /// Those among them that are about storage. It is asked for more rarely, so they stand until it is again.
+    pub storage_problems: Vec<Problem>,
     pub trouble: Option<AsOf<Trouble>>,
     pub balance: Option<AsOf<Balance>>,
     /// Why the balance is not known, when asking for it failed.
@@ -190,6 +234,7 @@ impl Account {
             as_of: None,
             last_complete: None,
             problems: Vec::new(),
+            storage_problems: Vec::new(),
             trouble: None,
             balance: None,
             balance_error: None,
@@ -284,33 +329,49 @@ impl Fleet {
 
     /// Sums of all certain rates and of all that may be charged; prepaid instances stand in neither.
     pub fn burn(&self) -> Totals {
-        let mut totals = Totals::default();
-        for known in self.instances.values().filter(|known| !known.is_gone()) {
-            let rates = known.rates();
-            if matches!(known.row.market, providers::model::Market::Reserved { .. }) {
-                rates.upper().rates().iter().for_each(|rate| totals.prepaid.add(*rate));
-                continue;
-            }
-            totals.add(&rates);
-            if matches!(known.row.phase, Phase::Stopped | Phase::Reclaimed) && known.missing_since.is_none() {
-                rates.certain().rates().iter().for_each(|rate| totals.waste.add(*rate));
-            }
-        }
-        for known in self.storage.values().filter(|known| !known.is_gone()) {
-            let rates = known.rates();
-            totals.add(&rates);
-            if matches!(&known.row.attachment, Attachment::To(ids) if ids.is_empty()) {
-                rates.certain().rates().iter().for_each(|rate| totals.waste.add(*rate));
-            }
-        }
-        totals
+        Totals::of(self.instances.values(), self.storage.values())
     }
 
-    /// Takes in one poll. `asked_at` is when it was sent, `now` when it was answered.
+    /// The same for one account.
+    pub fn burn_of(&self, account: &AccountName) -> Totals {
+        Totals::of(self.instances_of(account), self.storage_of(account))
+    }
+
+    /// Whether what an account does not show may be taken for absent: its key is known to open the same
+    /// account as before, as far as the provider tells at all.
+    pub fn trusts(&self, name: &AccountName) -> bool {
+        self.account(name).is_some_and(|account| {
+            !account.trouble.as_ref().is_some_and(|trouble| trouble.value.is_about_the_tenant())
+                && (account.tenant_checked || account.tenant.is_none())
+        })
+    }
+
+    /// An answer by id as far as it can be relied on: of an account that is not trusted, "no such id" tells
+    /// nothing and becomes an error.
+    pub fn vouch(&self, identity: &Identity, found: Result<Found, ProviderError>) -> Result<Found, ProviderError> {
+        match (found, self.account(&identity.account)) {
+            (Ok(Found::NoSuchId), Some(account)) if !self.trusts(&account.name) => Err(ProviderError {
+                provider: account.provider.clone(),
+                account: account.name.clone(),
+                request: RequestLine("look-up".to_owned()),
+                kind: ErrorKind::Unusable { message: Trouble::OtherTenant.line() },
+            }),
+            (found, _) => found,
+        }
+    }
+
+    /// Takes in the answer to the poll that is under way.
     pub fn absorb(&mut self, name: &AccountName, poll: Poll, now: Timestamp) -> Vec<Consequence> {
         let Some(at) = self.accounts.iter().position(|account| account.name == *name) else { return Vec::new() };
         if let Some(trouble) = self.tenant_trouble(at, &poll.tenant) {
-            self.accounts[at].fail(trouble, now);
+            if matches!(trouble, Trouble::SameAs(_)) {
+                // The other account shows the very same resources: none may count twice.
+                self.instances.retain(|identity, _| identity.account != *name);
+                self.storage.retain(|identity, _| identity.account != *name);
+            }
+            let account = &mut self.accounts[at];
+            account.tenant_checked = false;
+            account.fail(trouble, now);
             return Vec::new();
         }
         let account = &mut self.accounts[at];
@@ -327,7 +388,10 @@ impl Fleet {
                 account.balance = Some(AsOf { value, as_of: now });
                 account.balance_error = None;
             }
-            Reading::NotTold => account.balance = None,
+            Reading::NotTold => {
+                account.balance = None;
+                account.balance_error = None;
+            }
             // The last good one stays beside its age; it is no basis for a runway any more.
             Reading::Failed(error) => account.balance_error = Some(error),
             Reading::NotAsked => {}
@@ -336,52 +400,64 @@ impl Fleet {
             account.fail(Trouble::Request(error), now);
             return Vec::new();
         }
-        // Nothing is taken for absent before the key is known to open the same account as before.
-        let trusted = account.tenant_checked || account.tenant.is_none();
-        let mut problems = Vec::new();
+        let list = List {
+            account: name,
+            asked_at: account.pacing.in_flight.unwrap_or(now),
+            // Nothing is taken for absent before the key is known to open the same account as before.
+            trusted: account.tenant_checked || account.tenant.is_none(),
+            now,
+        };
+        let storage_asked = poll.storage != Part::NotAsked;
         let mut consequences = Vec::new();
-        self.instances.absorb(name, poll.instances, trusted, now, &mut problems, &mut consequences);
-        self.storage.absorb(name, poll.storage, trusted, now, &mut problems, &mut consequences);
+        let mut problems = self.instances.absorb(&list, poll.instances, &mut consequences);
+        let storage_problems = self.storage.absorb(&list, poll.storage, &mut consequences);
         let account = &mut self.accounts[at];
         account.as_of = Some(now);
-        if problems.is_empty() {
+        if problems.is_empty() && storage_problems.is_empty() {
             account.last_complete = Some(now);
         }
-        account.trouble = None;
+        if storage_asked {
+            account.storage_problems = storage_problems;
+        }
+        problems.extend(account.storage_problems.iter().cloned());
         account.problems = problems;
+        account.trouble = None;
         account.pacing.answered_well();
         consequences
     }
 
     /// Takes in the answer to a question by id.
     pub fn absorb_found(&mut self, identity: &Identity, found: Found, now: Timestamp) -> Vec<Consequence> {
+        let mut consequences = Vec::new();
         match found {
-            Found::Instance(row) => {
-                self.instances.sight(&identity.account, *row, now).map(|id| vec![Consequence::Changed(id)])
+            Found::Instance(row) => self.instances.sight(&identity.account, *row, now, &mut consequences),
+            Found::Storage(row) => self.storage.sight(&identity.account, *row, now, &mut consequences),
+            Found::NoSuchId if !self.trusts(&identity.account) => {}
+            Found::NoSuchId => {
+                match identity.kind {
+                    ResourceKind::Instance => self.instances.doubt(identity, now, &mut consequences),
+                    ResourceKind::Storage => self.storage.doubt(identity, now, &mut consequences),
+                }
+                self.settle(identity, 2, now, &mut consequences);
             }
-            Found::Storage(row) => {
-                self.storage.sight(&identity.account, *row, now).map(|id| vec![Consequence::Changed(id)])
-            }
-            Found::NoSuchId | Found::CannotAsk => self.settle_absence(identity, now),
+            Found::CannotAsk => self.settle(identity, 2, now, &mut consequences),
         }
-        .unwrap_or_default()
+        consequences
     }
 
-    /// A provider that says "no such id" proves "gone" for what two complete lists did not hold.
-    fn settle_absence(&mut self, identity: &Identity, now: Timestamp) -> Option<Vec<Consequence>> {
+    /// What `needed` complete lists in a row did not hold is gone.
+    fn settle(&mut self, identity: &Identity, needed: u32, now: Timestamp, consequences: &mut Vec<Consequence>) {
         match identity.kind {
-            ResourceKind::Instance => settle_absence(self.instances.get_mut(identity)?, 2, now),
-            ResourceKind::Storage => settle_absence(self.storage.get_mut(identity)?, 2, now),
+            ResourceKind::Instance => self.instances.settle(identity, needed, now, consequences),
+            ResourceKind::Storage => self.storage.settle(identity, needed, now, consequences),
         }
     }
 
     /// Marks what our own release ended, once the provider says that there is no such id any more.
     pub fn released(&mut self, identity: &Identity, now: Timestamp) -> Vec<Consequence> {
-        match identity.kind {
-            ResourceKind::Instance => self.instances.get_mut(identity).and_then(|known| settle_absence(known, 0, now)),
-            ResourceKind::Storage => self.storage.get_mut(identity).and_then(|known| settle_absence(known, 0, now)),
-        }
-        .unwrap_or_default()
+        let mut consequences = Vec::new();
+        self.settle(identity, 0, now, &mut consequences);
+        consequences
     }
 
     /// Forgets what has been gone for long enough. Returns whether anything went.
@@ -401,15 +477,22 @@ impl Fleet {
     }
 
     fn tenant_trouble(&self, at: usize, reading: &Reading<Tenant>) -> Option<Trouble> {
-        let Reading::Known(tenant) = reading else { return None };
         let account = &self.accounts[at];
+        let Reading::Known(tenant) = reading else {
+            // Only the provider's own word ends such a trouble.
+            let trouble = account.trouble.as_ref().map(|trouble| &trouble.value);
+            return trouble.filter(|trouble| trouble.is_about_the_tenant()).cloned();
+        };
         if account.tenant.as_ref().is_some_and(|known| known != tenant) {
             return Some(Trouble::OtherTenant);
         }
-        self.accounts[..at]
-            .iter()
-            .find(|other| other.provider == account.provider && other.tenant.as_ref() == Some(tenant))
-            .map(|other| Trouble::SameAs(other.name.clone()))
+        // The account that was there first stays; of two that were, the first in the config.
+        let same = |other: &Account| other.provider == account.provider && other.tenant.as_ref() == Some(tenant);
+        let others = self.accounts.iter().enumerate().filter(|(place, _)| *place != at);
+        others
+            .filter(|(place, _)| *place < at || account.tenant.is_none())
+            .find(|(_, other)| same(other))
+            .map(|(_, other)| Trouble::SameAs(other.name.clone()))
     }
 }
 
@@ -439,6 +522,32 @@ pub struct Totals {
 }
 
 impl Totals {
+    fn of<'a>(
+        instances: impl Iterator<Item = &'a Known<Instance>>,
+        storage: impl Iterator<Item = &'a Known<StorageItem>>,
+    ) -> Self {
+        let mut totals = Totals::default();
+        for known in instances.filter(|known| !known.is_gone()) {
+            let rates = known.rates();
+            if matches!(known.row.market, Market::Reserved { .. }) {
+                rates.upper().rates().iter().for_each(|rate| totals.prepaid.add(*rate));
+                continue;
+            }
+            totals.add(&rates);
+            if matches!(known.row.phase, Phase::Stopped | Phase::Reclaimed) {
+                rates.certain().rates().iter().for_each(|rate| totals.waste.add(*rate));
+            }
+        }
+        for known in storage.filter(|known| !known.is_gone()) {
+            let rates = known.rates();
+            totals.add(&rates);
+            if matches!(&known.row.attachment, Attachment::To(ids) if ids.is_empty()) {
+                rates.certain().rates().iter().for_each(|rate| totals.waste.add(*rate));
+            }
+        }
+        totals
+    }
+
     fn add(&mut self, rates: &Rates) {
         rates.certain().rates().iter().for_each(|rate| self.burn.add(*rate));
         rates.upper().rates().iter().for_each(|rate| self.upper.add(*rate));
@@ -465,107 +574,130 @@ fn latest<'a, T: Row>(
     known.range(lowest..=highest).next_back().map(|(_, known)| known)
 }
 
-fn settle_absence<T: Row>(known: &mut Known<T>, needed: u32, now: Timestamp) -> Option<Vec<Consequence>> {
-    if known.absences < needed || known.is_gone() {
-        return None;
-    }
-    known.gone_at = Some(now);
-    let identity = known.identity.clone();
-    Some(vec![Consequence::Gone(identity.clone()), Consequence::Changed(identity)])
+/// How one list is to be read.
+struct List<'a> {
+    account: &'a AccountName,
+    asked_at: Timestamp,
+    /// What it leaves out counts as absent.
+    trusted: bool,
+    now: Timestamp,
 }
 
 /// A table of one kind of resource.
 trait Table<T: Row> {
-    fn absorb(
-        &mut self,
-        account: &AccountName,
-        part: Part<T>,
-        trusted: bool,
-        now: Timestamp,
-        problems: &mut Vec<Problem>,
-        consequences: &mut Vec<Consequence>,
-    );
+    /// Takes in one list. Returns what it left out.
+    fn absorb(&mut self, list: &List<'_>, part: Part<T>, consequences: &mut Vec<Consequence>) -> Vec<Problem>;
 
-    /// Takes in one row. Returns its identity when it is not what was known.
-    fn sight(&mut self, account: &AccountName, row: T, now: Timestamp) -> Option<Identity>;
+    /// Takes in one row.
+    fn sight(&mut self, account: &AccountName, row: T, now: Timestamp, consequences: &mut Vec<Consequence>);
+
+    /// Adds what was never seen before.
+    fn appear(&mut self, identity: Identity, row: T, now: Timestamp, consequences: &mut Vec<Consequence>);
+
+    /// "No such id" for what no list has missed yet makes it unknown, and no more: lists alone count absences.
+    fn doubt(&mut self, identity: &Identity, now: Timestamp, consequences: &mut Vec<Consequence>);
+
+    /// What `needed` complete lists in a row did not hold is gone.
+    fn settle(&mut self, identity: &Identity, needed: u32, now: Timestamp, consequences: &mut Vec<Consequence>);
 }
 
 impl<T: Row> Table<T> for BTreeMap<Identity, Known<T>> {
-    fn absorb(
-        &mut self,
-        account: &AccountName,
-        part: Part<T>,
-        trusted: bool,
-        now: Timestamp,
-        problems: &mut Vec<Problem>,
-        consequences: &mut Vec<Consequence>,
-    ) {
-        let (rows, incomplete) = match part {
-            Part::NotAsked => return,
+    fn absorb(&mut self, list: &List<'_>, part: Part<T>, consequences: &mut Vec<Consequence>) -> Vec<Problem> {
+        let (rows, problems) = match part {
+            Part::NotAsked => return Vec::new(),
             Part::Failed(error) => {
                 let message = error.kind.to_string();
-                problems.push(Problem { request: error.request, field: String::new(), message });
-                return;
+                return vec![Problem { request: error.request, field: String::new(), message }];
             }
-            Part::Listed { rows, problems: found } => {
-                let incomplete = !found.is_empty();
-                problems.extend(found);
-                (rows, incomplete)
-            }
+            Part::Listed { rows, problems } => (rows, problems),
         };
+        let account = list.account;
         let mut listed = BTreeSet::new();
         for row in rows {
-            let known_before = self
-                .values()
-                .any(|known| known.identity.account == *account && known.identity.id == *row.id() && !known.is_gone());
-            let id = row.id().clone();
-            if let Some(identity) = self.sight(account, row, now) {
-                if !known_before {
-                    consequences.push(Consequence::Appeared(identity.clone()));
-                }
-                consequences.push(Consequence::Changed(identity));
+            listed.insert(row.id().clone());
+            // A list that was asked for before something was proven gone may still hold it.
+            let older =
+                latest(self, account, row.id()).and_then(|known| known.gone_at).is_some_and(|at| at > list.asked_at);
+            if !older {
+                self.sight(account, row, list.now, consequences);
             }
-            listed.insert(id);
+        }
+        if !problems.is_empty() || !list.trusted {
+            return problems;
         }
         let first = Identity { account: account.clone(), kind: T::KIND, id: ResourceId::new(""), generation: 0 };
         let own =
             self.range_mut(first..).map(|(_, known)| known).take_while(|known| known.identity.account == *account);
         for known in own {
-            if known.is_gone() || listed.contains(&known.identity.id) || incomplete || !trusted {
+            // What was seen by id after the list was asked for is not absent.
+            if known.is_gone() || listed.contains(&known.identity.id) || known.last_seen > list.asked_at {
                 continue;
             }
             known.absences += 1;
             if known.missing_since.is_none() {
-                known.missing_since = Some(now);
+                known.missing_since = Some(list.now);
                 consequences.push(Consequence::Changed(known.identity.clone()));
             }
             if known.absences >= 2 {
                 consequences.push(Consequence::AskById(known.identity.clone()));
             }
         }
+        problems
     }
 
-    fn sight(&mut self, account: &AccountName, row: T, now: Timestamp) -> Option<Identity> {
+    fn sight(&mut self, account: &AccountName, mut row: T, now: Timestamp, consequences: &mut Vec<Consequence>) {
         let Some(identity) = latest(self, account, row.id()).map(|known| known.identity.clone()) else {
             let first = Identity { account: account.clone(), kind: T::KIND, id: row.id().clone(), generation: 0 };
-            self.insert(first.clone(), Known::new(first.clone(), row, now));
-            return Some(first);
+            return self.appear(first, row, now, consequences);
         };
         let known = self.get_mut(&identity).expect("the key was just found in this very map");
-        let another = matches!((known.row.created_at(), row.created_at()), (Some(then), Some(new)) if then != new);
-        if another {
-            known.gone_at.get_or_insert(now);
+        if matches!((known.row.created_at(), row.created_at()), (Some(then), Some(new)) if then != new) {
+            // A second machine under the same id ends the first: its own created-at says so.
+            known.end(now, consequences);
             let next = Identity { generation: identity.generation + 1, ..identity };
-            self.insert(next.clone(), Known::new(next.clone(), row, now));
-            return Some(next);
+            return self.appear(next, row, now, consequences);
         }
-        let changed = known.row.settled() != row.settled() || known.missing_since.is_some() || known.is_gone();
+        if row.has_ended() {
+            return known.end(now, consequences);
+        }
+        // A provider that does not tell it this time has not changed it.
+        row.set_created_at(row.created_at().or(known.row.created_at()));
+        let back = known.is_gone();
+        let changed = known.row.settled() != row.settled() || known.missing_since.is_some() || back;
         known.row = row;
         known.last_seen = now;
         known.missing_since = None;
         known.absences = 0;
         known.gone_at = None;
-        changed.then_some(identity)
+        if back {
+            consequences.push(Consequence::Appeared(identity.clone()));
+        }
+        if changed {
+            consequences.push(Consequence::Changed(identity));
+        }
+    }
+
+    fn appear(&mut self, identity: Identity, row: T, now: Timestamp, consequences: &mut Vec<Consequence>) {
+        // What had ended before we knew of it is nobody's business any more.
+        if !row.has_ended() {
+            self.insert(identity.clone(), Known::new(identity.clone(), row, now));
+            consequences.push(Consequence::Appeared(identity.clone()));
+            consequences.push(Consequence::Changed(identity));
+        }
+    }
+
+    fn doubt(&mut self, identity: &Identity, now: Timestamp, consequences: &mut Vec<Consequence>) {
+        let known = self.get_mut(identity).filter(|known| !known.is_gone() && known.missing_since.is_none());
+        if let Some(known) = known {
+            known.missing_since = Some(now);
+            consequences.push(Consequence::Changed(identity.clone()));
+        }
+    }
+
+    fn settle(&mut self, identity: &Identity, needed: u32, now: Timestamp, consequences: &mut Vec<Consequence>) {
+        if let Some(known) = self.get_mut(identity).filter(|known| known.absences >= needed) {
+            known.end(now, consequences);
+        }
     }
 }
 

@@ -7,6 +7,10 @@ pub mod fleet;
 pub mod memory;
 pub mod naming;
 pub mod plan;
+pub mod runway;
 pub mod saga;
 pub mod schedule;
 pub mod settings;
+
+#[cfg(test)]
+pub(crate) mod samples;

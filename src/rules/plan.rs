@@ -1,14 +1,17 @@
 //! What an action will do, before anybody does it: what it saves, what goes on costing, what it keeps,
 //! what it destroys, and what it therefore asks of the person.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use providers::model::{
-    Action, Attachment, DataPlace, Effect, Identity, Market, Offer, Phase, ProviderName, Refusal, Risk,
+    Action, Attachment, DataPlace, Effect, Identity, Market, Offer, Phase, ProviderName, Rates, Refusal, ResourceId,
+    ResourceKind, Risk, StorageItem,
 };
 use providers::money::{Burn, Rate};
 use serde::{Deserialize, Serialize};
 
-use super::fleet::Fleet;
+use super::fleet::{Fleet, Known, Row, Trouble};
 use super::naming::typed_name;
 use super::settings::Settings;
 
@@ -103,14 +106,17 @@ impl Plan {
         self.targets.iter().flat_map(Target::saves).collect()
     }
 
-    /// What goes on costing per hour after it, left-behind storage included.
+    /// What goes on costing per hour after it, left-behind storage included: once, however many of the
+    /// targets leave it behind.
     pub fn goes_on(&self) -> Burn {
         let own = self.targets.iter().flat_map(|target| target.after.iter().copied());
-        let behind = self
-            .targets
-            .iter()
-            .flat_map(|target| target.left_behind.iter().flat_map(|(_, rates)| rates.iter().copied()));
-        own.chain(behind).collect()
+        let mut counted = BTreeSet::new();
+        let behind = self.targets.iter().flat_map(|target| {
+            let account = &target.identity.account;
+            target.effect.left_behind.iter().zip(&target.left_behind).map(move |(id, (_, rates))| (account, id, rates))
+        });
+        let once = behind.filter(|(account, id, _)| counted.insert((*account, *id)));
+        own.chain(once.flat_map(|(_, _, rates)| rates.iter().copied())).collect()
     }
 
     pub fn lost(&self) -> impl Iterator<Item = (&Target, &DataPlace)> {
@@ -143,6 +149,8 @@ pub struct Basis<'a> {
 
 /// Plans one action on the resources that were pointed at. A plan without targets says why in `left_out`.
 pub fn plan(basis: Basis<'_>, action: Action, pointed: &[Identity]) -> Plan {
+    let mut seen = BTreeSet::new();
+    let pointed: Vec<&Identity> = pointed.iter().filter(|identity| seen.insert(*identity)).collect();
     let bulk = pointed.len() > 1;
     let mut targets = Vec::new();
     let mut left_out = Vec::new();
@@ -181,25 +189,22 @@ fn target(basis: Basis<'_>, action: Action, identity: &Identity, bulk: bool) -> 
     if account.read_only {
         return hindrance(&name, Hindrance::ReadOnlyAccount);
     }
-    if matches!(&account.trouble, Some(trouble) if !matches!(trouble.value, super::fleet::Trouble::Request(_))) {
+    if matches!(&account.trouble, Some(trouble) if !matches!(trouble.value, Trouble::Request(_))) {
         return hindrance(&name, Hindrance::AccountInTrouble);
     }
     if basis.under_way.contains(identity) {
         return hindrance(&name, Hindrance::UnderWay);
     }
-    if bulk && let Some(known) = basis.fleet.instances.get(identity) {
-        if basis.settings.protected(&account.provider, identity, &known.row) {
-            return hindrance(&name, Hindrance::Protected);
-        }
-        if !basis.settings.mine(&account.provider, identity, &known.row) {
-            return hindrance(&name, Hindrance::NotMine);
-        }
+    if bulk && let Some(reason) = left_alone(basis, &account.provider, identity) {
+        return hindrance(&name, reason);
     }
     let effect = match offer {
         Offer::Yes(effect) => effect,
         Offer::No(refusal) => return hindrance(&name, Hindrance::Provider(refusal)),
     };
-    let left_behind = effect.left_behind.iter().map(|id| storage_left(basis.fleet, identity, id)).collect();
+    let left: Vec<_> = effect.left_behind.iter().map(|id| storage_left(basis.fleet, identity, id)).collect();
+    let left_known = left.iter().all(|(_, rates)| rates.complete);
+    let upper = |rates: &Rates| rates.upper().rates().to_vec();
     let shown = basis.fleet.shown();
     Ok(Target {
         typed_name: typed_name(identity, row.plain_name.as_deref(), shown.iter().map(|(id, name)| (*id, *name))),
@@ -212,12 +217,28 @@ fn target(basis: Basis<'_>, action: Action, identity: &Identity, bulk: bool) -> 
         ends_at: row.ends_at,
         as_of: account.as_of,
         before: row.rates.certain().rates().to_vec(),
-        after: effect.rates_after.upper().rates().to_vec(),
-        rates_complete: row.rates.complete && effect.rates_after.complete,
+        after: upper(&effect.rates_after),
+        rates_complete: row.rates.complete && effect.rates_after.complete && left_known,
         prepaid: row.prepaid,
         effect,
-        left_behind,
+        left_behind: left.into_iter().map(|(name, rates)| (name, upper(&rates))).collect(),
     })
+}
+
+/// Why a bulk action leaves a resource alone, if it does.
+fn left_alone(basis: Basis<'_>, provider: &ProviderName, identity: &Identity) -> Option<Hindrance> {
+    fn reason<T: Row>(settings: &Settings, provider: &ProviderName, known: &Known<T>) -> Option<Hindrance> {
+        match (&known.identity, &known.row) {
+            (identity, row) if settings.protected(provider, identity, row) => Some(Hindrance::Protected),
+            (identity, row) if !settings.mine(provider, identity, row) => Some(Hindrance::NotMine),
+            _ => None,
+        }
+    }
+    let Basis { fleet, settings, .. } = basis;
+    match identity.kind {
+        ResourceKind::Instance => fleet.instances.get(identity).and_then(|known| reason(settings, provider, known)),
+        ResourceKind::Storage => fleet.storage.get(identity).and_then(|known| reason(settings, provider, known)),
+    }
 }
 
 /// The parts of a row that a plan shows, of either kind.
@@ -227,12 +248,11 @@ struct PlanRow {
     phase: Phase,
     created_at: Option<Timestamp>,
     ends_at: Option<Timestamp>,
-    rates: providers::model::Rates,
+    rates: Rates,
     prepaid: bool,
 }
 
 fn row(fleet: &Fleet, action: Action, identity: &Identity) -> Option<(PlanRow, String, Offer)> {
-    let shown_name = |name: &Option<String>| name.clone().unwrap_or_else(|| identity.id.as_str().to_owned());
     if action == Action::Delete {
         let known = fleet.storage.get(identity).filter(|known| !known.is_gone() && known.missing_since.is_none())?;
         let row = PlanRow {
@@ -244,9 +264,7 @@ fn row(fleet: &Fleet, action: Action, identity: &Identity) -> Option<(PlanRow, S
             rates: known.rates(),
             prepaid: false,
         };
-        let in_use = matches!(&known.row.attachment, Attachment::To(ids) if !ids.is_empty());
-        let offer = if in_use { Offer::No(Refusal::InUse) } else { known.row.delete.clone() };
-        return Some((row, shown_name(&known.row.name), offer));
+        return Some((row, shown_name(known.row.name.as_deref(), &identity.id), delete_offer(&known.row)));
     }
     let known = fleet.instances.get(identity).filter(|known| !known.is_gone() && known.missing_since.is_none())?;
     let gpus = known.row.gpus.as_ref().filter(|gpus| gpus.count > 0);
@@ -259,17 +277,27 @@ fn row(fleet: &Fleet, action: Action, identity: &Identity) -> Option<(PlanRow, S
         rates: known.rates(),
         prepaid: matches!(known.row.market, Market::Reserved { .. }),
     };
-    Some((row, shown_name(&known.row.name), known.row.offers.of(action)))
+    Some((row, shown_name(known.row.name.as_deref(), &identity.id), known.row.offers.of(action)))
 }
 
-fn storage_left(fleet: &Fleet, instance: &Identity, id: &providers::model::ResourceId) -> (String, Vec<Rate>) {
+/// Whether a storage item can be deleted: never while an instance uses it, whatever its provider would do.
+pub fn delete_offer(item: &StorageItem) -> Offer {
+    let in_use = matches!(&item.attachment, Attachment::To(ids) if !ids.is_empty());
+    if in_use { Offer::No(Refusal::InUse) } else { item.delete.clone() }
+}
+
+/// A storage item that stays, by its name, with its rates: not known where the item is not.
+fn storage_left(fleet: &Fleet, instance: &Identity, id: &ResourceId) -> (String, Rates) {
     let known = fleet.storage_of(&instance.account).find(|known| known.row.id == *id && !known.is_gone());
     match known {
-        Some(known) => {
-            (known.row.name.clone().unwrap_or_else(|| id.to_string()), known.rates().upper().rates().to_vec())
-        }
-        None => (id.to_string(), Vec::new()),
+        Some(known) => (shown_name(known.row.name.as_deref(), id), known.rates()),
+        None => (id.to_string(), Rates::unknown()),
     }
+}
+
+/// The name, or the id where there is none.
+fn shown_name(name: Option<&str>, id: &ResourceId) -> String {
+    name.filter(|name| !name.trim().is_empty()).unwrap_or(id.as_str()).to_owned()
 }
 
 impl Fleet {

@@ -7,11 +7,12 @@
 
 use jiff::{SignedDuration, Timestamp};
 use providers::error::{ErrorKind, ProviderError};
-use providers::model::{Action, Identity, Instance, Offer, Phase, Refusal, Remark, ResourceKind};
-use providers::provider::{Accepted, Found};
+use providers::model::{Action, DataPlace, Identity, Instance, Offer, Phase, Refusal, Remark, ResourceKind};
+use providers::provider::{Accepted, Found, Part, Poll};
 use serde::{Deserialize, Serialize};
 
-use super::plan::{Confirmation, Plan, Target};
+use super::fleet::Row;
+use super::plan::{Confirmation, Plan, Target, delete_offer};
 
 /// How long an action that loses nothing can be taken back before it begins.
 pub const COUNTDOWN: SignedDuration = SignedDuration::from_secs(5);
@@ -19,6 +20,8 @@ pub const COUNTDOWN: SignedDuration = SignedDuration::from_secs(5);
 const CONFIRM_WITHIN: SignedDuration = SignedDuration::from_mins(3);
 /// A start pulls images: it may take longer, and costs nothing that the plan did not say.
 const START_WITHIN: SignedDuration = SignedDuration::from_mins(10);
+/// A provider that wants to be left alone for longer than this is not waited for: the person decides anew.
+const LONGEST_WAIT: SignedDuration = CONFIRM_WITHIN;
 /// Between two looks at a resource whose state is in doubt.
 const LOOK_AGAIN: SignedDuration = SignedDuration::from_secs(3);
 /// How often a look that fails is tried before the action is given up unsent.
@@ -118,15 +121,18 @@ pub enum NotSent {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// The provider's own lists prove it. `despite` holds an error that the request was answered with.
+    /// The provider's own answers prove it. `despite` holds what spoke against it: an error that the request
+    /// was answered with, mostly.
     Done {
         despite: Option<String>,
     },
     /// The start waits at the provider and may begin to bill later.
     Queued(String),
     NotSent(NotSent),
-    /// Answered and refused; the state was read afterwards and is as before.
+    /// Answered and refused; the state was read afterwards, where it could be, and is as before.
     Refused(String),
+    /// No answer ever proved it, and another action on the same resource took its place.
+    Unproven,
 }
 
 /// Where an action is.
@@ -201,7 +207,9 @@ pub struct Operation {
 pub enum Input {
     Tick,
     TakeBack,
-    /// The step's record could not be written; what depended on it was not done.
+    /// Another action on the same resource begins: only one that is overdue gives way to it.
+    Superseded,
+    /// The record that a request waited for could not be written, so the request was not sent.
     NotRecorded(String),
     LookedUp(Result<Found, ProviderError>),
     Acted(Result<Accepted, ProviderError>),
@@ -219,10 +227,37 @@ pub enum Sight {
         phase: Phase,
         queued: bool,
     },
-    /// A complete list does not hold it.
+    /// A complete list does not hold it, or its id now names another machine.
     Absent,
     /// The poll does not tell.
     Untold,
+}
+
+impl Sight {
+    /// What one poll says about a target.
+    pub fn of(target: &Target, poll: &Poll) -> Self {
+        match target.identity.kind {
+            ResourceKind::Instance => {
+                Self::within(target, &poll.instances, |row| (row.phase, row.remarks.contains(&Remark::StartQueued)))
+            }
+            // A storage item has no phases: it is there or not.
+            ResourceKind::Storage => Self::within(target, &poll.storage, |_| (target.phase, false)),
+        }
+    }
+
+    fn within<T: Row>(target: &Target, part: &Part<T>, state: impl Fn(&T) -> (Phase, bool)) -> Self {
+        match part.rows().iter().find(|row| *row.id() == target.identity.id) {
+            Some(row) if another(target.created_at, row.created_at()) => Sight::Absent,
+            Some(row) => {
+                let (phase, queued) = state(row);
+                Sight::Here { phase, queued }
+            }
+            None => match part {
+                Part::Listed { problems, .. } if problems.is_empty() => Sight::Absent,
+                _ => Sight::Untold,
+            },
+        }
+    }
 }
 
 /// What the saga wants done.
@@ -265,16 +300,21 @@ impl Operation {
     /// Takes up an operation of a process that ended. Nothing is sent by itself afterwards: what was not
     /// sent stays unsent, and what may have been sent is read back.
     pub fn resume(&mut self, now: Timestamp) -> Vec<Order> {
-        match &self.step {
+        match &mut self.step {
             Step::Countdown { .. } | Step::Checking { .. } | Step::Waiting { .. } => {
-                self.end(Outcome::NotSent(NotSent::ProgramEnded), now)
+                self.abandon(NotSent::ProgramEnded, now)
             }
             Step::Sending { .. } => {
                 let mut orders = self.doubt("the program ended while the request was on its way".to_owned(), now);
                 orders.push(Order::Look);
                 orders
             }
-            Step::Verifying { .. } | Step::Confirming { .. } | Step::Overdue { .. } => vec![Order::Look],
+            Step::Verifying { .. } | Step::Overdue { .. } => vec![Order::Look],
+            Step::Confirming { deadline, .. } => {
+                // While nobody looked it may well have come true: it is looked at before it is called overdue.
+                *deadline = (*deadline).max(now + LOOK_AGAIN * 5);
+                vec![Order::Look]
+            }
             Step::Ended { .. } => vec![],
         }
     }
@@ -295,19 +335,13 @@ impl Operation {
 
     /// The phase that a row is to show meanwhile; `None` where the provider's own is right.
     pub fn shown_phase(&self) -> Option<Phase> {
-        let under_way = matches!(
-            self.step,
-            Step::Sending { .. }
-                | Step::Waiting { .. }
-                | Step::Verifying { .. }
-                | Step::Confirming { .. }
-                | Step::Overdue { .. }
-        );
+        let under_way = self.sent > 0 && !self.is_ended();
         match self.action {
             _ if !under_way => None,
             Action::Stop => Some(Phase::Stopping),
             Action::Release | Action::Delete => Some(Phase::Releasing),
-            Action::Start => Some(Phase::Provisioning),
+            // What did not come up in time is not coming up.
+            Action::Start => (!self.is_overdue()).then_some(Phase::Provisioning),
             Action::Restart => None,
         }
     }
@@ -331,13 +365,14 @@ impl Operation {
         match (self.step.clone(), input) {
             (Step::Ended { .. }, _) => vec![],
             (Step::Countdown { .. } | Step::Checking { .. } | Step::Waiting { .. }, Input::TakeBack) => {
-                self.end(Outcome::NotSent(NotSent::TakenBack), now)
+                self.abandon(NotSent::TakenBack, now)
             }
-            (_, Input::TakeBack) => vec![],
+            (Step::Overdue { .. }, Input::Superseded) => self.end(Outcome::Unproven, now),
             (Step::Sending { .. }, Input::NotRecorded(error)) => {
-                self.end(Outcome::NotSent(NotSent::CouldNotRecord(error)), now)
+                self.sent -= 1;
+                self.sent_at = self.sent_at.filter(|_| self.sent > 0);
+                self.abandon(NotSent::CouldNotRecord(error), now)
             }
-            (_, Input::NotRecorded(_)) => vec![],
             (Step::Countdown { until } | Step::Waiting { until, .. }, Input::Tick) if now >= until => self.check(),
             (Step::Checking { looks, .. }, Input::LookedUp(answer)) => self.checked(answer, looks, now),
             (Step::Checking { looks, next_look: Some(at) }, Input::Tick) if now >= at => {
@@ -362,61 +397,73 @@ impl Operation {
 
     /// The last look before the request: is it still what the person saw?
     fn checked(&mut self, answer: Result<Found, ProviderError>, looks: u32, now: Timestamp) -> Vec<Order> {
-        let ends_it = matches!(self.action, Action::Release | Action::Delete);
-        match answer {
-            Ok(Found::NoSuchId) if ends_it => {
-                let mut orders = vec![Order::Released];
-                orders.extend(self.end(Outcome::Done { despite: None }, now));
-                orders
+        let found = match answer {
+            Ok(found) => found,
+            Err(error) => {
+                return match look_again(&error) {
+                    Some(wait) if looks < LOOKS => {
+                        self.step = Step::Checking { looks, next_look: Some(now + wait) };
+                        vec![]
+                    }
+                    _ => self.abandon(NotSent::CouldNotLook(line(&error)), now),
+                };
             }
-            Ok(Found::NoSuchId) => self.end(Outcome::NotSent(NotSent::NoLongerThere), now),
-            Ok(Found::Instance(instance)) => match self.objection(&instance) {
+        };
+        if self.sent == 0 {
+            return match self.objection(&found) {
+                _ if self.proven_by(&found) && !self.is_another(&found) => self.proven(None, now),
                 Some(objection) => self.end(Outcome::NotSent(objection), now),
-                None if self.reached(instance.phase) => self.end(Outcome::Done { despite: None }, now),
                 None => self.send(now),
-            },
-            Ok(Found::Storage(item)) => match (&item.delete, another(self.target.created_at, item.created_at)) {
-                (_, true) => self.end(Outcome::NotSent(NotSent::AnotherMachine), now),
-                (Offer::No(refusal), _) => self.end(Outcome::NotSent(NotSent::NotOffered(refusal.clone())), now),
-                (Offer::Yes(_), false) => self.send(now),
-            },
-            // The list that the plan was made from is all that this provider tells.
-            Ok(Found::CannotAsk) => self.send(now),
-            Err(error) if looks < LOOKS && error.kind.is_transient() => {
-                let wait = error.kind.retry_after().and_then(|wait| SignedDuration::try_from(wait).ok());
-                let next_look = Some(now + wait.unwrap_or(LOOK_AGAIN).max(LOOK_AGAIN));
-                self.step = Step::Checking { looks, next_look };
-                vec![]
-            }
-            Err(error) => self.end(Outcome::NotSent(NotSent::CouldNotLook(line(&error))), now),
+            };
+        }
+        let refusal = self.answer.clone().unwrap_or_default();
+        match self.came_true(&found, refusal.clone(), now) {
+            Some(orders) => orders,
+            None if self.objection(&found).is_some() => self.refuse(refusal, now),
+            None => self.send(now),
         }
     }
 
     /// What speaks against sending, given the resource as it is now.
-    fn objection(&self, instance: &Instance) -> Option<NotSent> {
-        if another(self.target.created_at, instance.created_at) {
+    fn objection(&self, found: &Found) -> Option<NotSent> {
+        if self.is_another(found) {
             return Some(NotSent::AnotherMachine);
         }
-        if self.reached(instance.phase) {
-            return None;
-        }
-        // Somebody started what was at rest. The other way round nobody's work is at stake.
-        let (was, is) = (self.target.phase, instance.phase);
-        if at_work(is) && !at_work(was) {
-            return Some(NotSent::PhaseChanged { was, is });
-        }
-        match instance.offers.of(self.action) {
+        let offer = match found {
+            // The list that the plan was made from is all that this provider tells.
+            Found::CannotAsk => return None,
+            Found::NoSuchId => return Some(NotSent::NoLongerThere),
+            Found::Instance(instance) if instance.has_ended() => return Some(NotSent::NoLongerThere),
+            Found::Instance(instance) => {
+                // Somebody started what was at rest. The other way round nobody's work is at stake.
+                let (was, is) = (self.target.phase, instance.phase);
+                if at_work(is) && !at_work(was) {
+                    return Some(NotSent::PhaseChanged { was, is });
+                }
+                instance.offers.of(self.action)
+            }
+            Found::Storage(item) => delete_offer(item),
+        };
+        match offer {
             Offer::No(refusal) => Some(NotSent::NotOffered(refusal)),
             Offer::Yes(effect) if effect.loses_data() && !self.authority.covers_loss() => Some(NotSent::PlanChanged),
-            Offer::Yes(effect) if effect.lost.iter().any(|place| !self.target.effect.lost.contains(place)) => {
-                Some(NotSent::PlanChanged)
-            }
+            Offer::Yes(effect) if effect.lost.iter().any(|place| !self.was_shown(place)) => Some(NotSent::PlanChanged),
             Offer::Yes(_) => None,
         }
     }
 
-    /// The one place where a permit is made.
+    /// Whether the plan told that this place would be lost. Its size may have changed since.
+    fn was_shown(&self, place: &DataPlace) -> bool {
+        let named = |place: &DataPlace| (place.kind, place.name.clone(), place.path.clone());
+        self.target.effect.lost.iter().any(|shown| named(shown) == named(place))
+    }
+
+    /// The one place where a permit is made. What destroys something is never sent on a mere countdown,
+    /// whatever the steps before have let pass.
     fn send(&mut self, now: Timestamp) -> Vec<Order> {
+        if (self.ends_it() || self.target.effect.loses_data()) && !self.authority.covers_loss() {
+            return self.end(Outcome::NotSent(NotSent::PlanChanged), now);
+        }
         self.step = Step::Sending { since: now };
         self.sent += 1;
         self.sent_at = Some(now);
@@ -432,26 +479,40 @@ impl Operation {
             Err(error) => error.kind.to_string(),
         });
         match answer {
-            Ok(Accepted::Queued(message)) => {
-                let mut orders = self.end(Outcome::Queued(message), now);
-                orders.push(Order::Refresh);
+            Ok(Accepted::Queued(message)) if matches!(self.action, Action::Start | Action::Restart) => {
+                self.queue(message, now)
+            }
+            Ok(_) => self.await_proof(None, now),
+            Err(error) if error.kind.outcome_unknown() => self.doubt(line(&error), now),
+            // Gone already, by the provider's own word: that alone is to be proven.
+            Err(error) if self.ends_it() && error.kind == ErrorKind::NoSuchId => {
+                let mut orders = self.doubt(line(&error), now);
+                orders.push(Order::Look);
                 orders
             }
-            Ok(Accepted::Done | Accepted::AlreadySo) => self.await_proof(None, now),
-            Err(error) if error.kind.outcome_unknown() => self.doubt(line(&error), now),
-            Err(ProviderError {
-                kind: kind @ (ErrorKind::Server { .. } | ErrorKind::Refused { .. } | ErrorKind::RateLimited { .. }),
-                ..
-            }) if self.sent < SENDS && kind.retry_after().is_some() => {
-                let wait = kind.retry_after().and_then(|wait| SignedDuration::try_from(wait).ok()).unwrap_or_default();
-                self.step = Step::Waiting { until: now + wait.max(LOOK_AGAIN), message: kind.to_string() };
-                vec![Order::Record]
-            }
-            Err(error) => {
-                self.step = Step::Verifying { error: line(&error), looks: 1, next_look: None };
-                vec![Order::Record, Order::Look]
-            }
+            Err(error) => match wait_asked(&error) {
+                Some(wait) if self.sent < SENDS && wait <= LONGEST_WAIT => {
+                    let message = error.kind.to_string();
+                    self.step = Step::Waiting { until: now + wait.max(LOOK_AGAIN), message };
+                    vec![Order::Record]
+                }
+                _ => self.verify(line(&error)),
+            },
         }
+    }
+
+    /// Goes no further. Where nothing was sent, that is the end; a refused request is read back first.
+    fn abandon(&mut self, reason: NotSent, now: Timestamp) -> Vec<Order> {
+        if self.sent == 0 {
+            self.end(Outcome::NotSent(reason), now)
+        } else {
+            self.verify(self.answer.clone().unwrap_or_default())
+        }
+    }
+
+    fn verify(&mut self, error: String) -> Vec<Order> {
+        self.step = Step::Verifying { error, looks: 1, next_look: None };
+        vec![Order::Record, Order::Look]
     }
 
     /// After a refusal: is it so already?
@@ -463,16 +524,30 @@ impl Operation {
         now: Timestamp,
     ) -> Vec<Order> {
         match answer {
-            Ok(found) if self.proven_by(&found) => self.proven(Some(error), now),
-            // Not asked by id here: a complete list without it is the proof, and the poll brings that.
-            Ok(Found::CannotAsk | Found::NoSuchId | Found::Instance(_) | Found::Storage(_)) => {
-                self.end(Outcome::Refused(error), now)
-            }
-            Err(again) if looks < LOOKS && again.kind.is_transient() => {
-                self.step = Step::Verifying { error, looks, next_look: Some(now + LOOK_AGAIN) };
-                vec![]
-            }
-            Err(_) => self.end(Outcome::Refused(error), now),
+            Ok(found) => match self.came_true(&found, error.clone(), now) {
+                Some(orders) => orders,
+                None => self.refuse(error, now),
+            },
+            Err(again) => match look_again(&again) {
+                Some(wait) if looks < LOOKS => {
+                    self.step = Step::Verifying { error, looks, next_look: Some(now + wait) };
+                    vec![]
+                }
+                _ => self.refuse(error, now),
+            },
+        }
+    }
+
+    /// What follows when a look shows that a refused request was carried out all the same, or is being.
+    fn came_true(&mut self, found: &Found, error: String, now: Timestamp) -> Option<Vec<Order>> {
+        if self.proven_by(found) {
+            return Some(self.proven(Some(error), now));
+        }
+        let Found::Instance(instance) = found else { return None };
+        match (self.action, instance.phase) {
+            (Action::Stop, Phase::Stopping) | (Action::Release, Phase::Releasing) => Some(self.doubt(error, now)),
+            (Action::Start, _) if is_queued(instance) => Some(self.queue(error, now)),
+            _ => None,
         }
     }
 
@@ -490,28 +565,41 @@ impl Operation {
     }
 
     fn awaited(&mut self, input: Input, now: Timestamp) -> Vec<Order> {
-        let (doubt, absences, next_look) = match &self.step {
-            Step::Confirming { doubt, absences, next_look, .. } | Step::Overdue { doubt, absences, next_look, .. } => {
-                (doubt.clone(), *absences, *next_look)
-            }
+        let (doubt, absences, next_look, since) = match &self.step {
+            Step::Confirming { doubt, absences, next_look, since, .. }
+            | Step::Overdue { doubt, absences, next_look, since } => (doubt.clone(), *absences, *next_look, *since),
             _ => return vec![],
         };
-        let ends_it = matches!(self.action, Action::Release | Action::Delete);
         match input {
-            Input::Polled { asked_at, .. } if self.sent_at.is_some_and(|sent| asked_at < sent) => vec![],
+            // Asked before the request was answered: it may show what was before.
+            Input::Polled { asked_at, .. } if !self.is_overdue() && asked_at < since => vec![],
+            Input::Polled { seen: Sight::Untold, .. } => vec![],
             Input::Polled { seen: Sight::Absent, .. } => {
-                self.set_waiting(absences + 1, None);
+                self.set_waiting(absences + 1, next_look);
                 vec![Order::Look]
             }
-            Input::Polled { seen: Sight::Here { queued: true, .. }, .. } if self.action == Action::Start => {
-                self.end(Outcome::Queued(doubt.unwrap_or_default()), now)
-            }
-            Input::Polled { seen: Sight::Here { phase, .. }, .. } if self.reached(phase) && !ends_it => {
-                self.proven(doubt, now)
+            Input::Polled { seen: Sight::Here { phase, queued }, .. } => {
+                self.set_waiting(0, next_look);
+                match self.action {
+                    Action::Start if queued => self.queue(doubt.unwrap_or_default(), now),
+                    Action::Start if phase == Phase::Failed && self.target.phase != Phase::Failed => {
+                        self.refuse(doubt.unwrap_or_else(|| "the start failed at the provider".to_owned()), now)
+                    }
+                    // Running is what it was before: only an accepted restart is believed.
+                    Action::Restart if phase == Phase::Running && doubt.is_none() => self.proven(None, now),
+                    Action::Restart => vec![],
+                    _ if self.reached(phase) && !queued => self.proven(doubt, now),
+                    _ => vec![],
+                }
             }
             Input::LookedUp(Ok(found)) if self.proven_by(&found) => self.proven(doubt, now),
-            Input::LookedUp(Ok(Found::CannotAsk)) if ends_it && absences >= 2 => self.proven(doubt, now),
-            Input::LookedUp(_) if doubt.is_some() => {
+            Input::LookedUp(Ok(Found::CannotAsk)) if self.ends_it() && absences >= 2 => self.proven(doubt, now),
+            Input::LookedUp(Ok(Found::NoSuchId)) if absences >= 2 => self.vanished(now),
+            Input::LookedUp(Ok(found)) if self.is_another(&found) => self.vanished(now),
+            Input::LookedUp(Ok(Found::Instance(instance))) if self.action == Action::Start && is_queued(&instance) => {
+                self.queue(doubt.unwrap_or_default(), now)
+            }
+            Input::LookedUp(_) if doubt.is_some() && !self.is_overdue() => {
                 self.set_waiting(absences, Some(now + LOOK_AGAIN * 3));
                 vec![]
             }
@@ -543,10 +631,31 @@ impl Operation {
 
     fn proven(&mut self, despite: Option<String>, now: Timestamp) -> Vec<Order> {
         let mut orders = Vec::new();
-        if matches!(self.action, Action::Release | Action::Delete) {
+        if self.ends_it() {
             orders.push(Order::Released);
         }
         orders.extend(self.end(Outcome::Done { despite }, now));
+        orders.push(Order::Refresh);
+        orders
+    }
+
+    /// It went away by itself meanwhile. That ends compute as a stop would, and whatever else was wanted.
+    fn vanished(&mut self, now: Timestamp) -> Vec<Order> {
+        let message = "it is no longer there".to_owned();
+        match self.action {
+            Action::Stop => self.proven(Some(message), now),
+            _ => self.refuse(message, now),
+        }
+    }
+
+    fn refuse(&mut self, error: String, now: Timestamp) -> Vec<Order> {
+        let mut orders = self.end(Outcome::Refused(error), now);
+        orders.push(Order::Refresh);
+        orders
+    }
+
+    fn queue(&mut self, message: String, now: Timestamp) -> Vec<Order> {
+        let mut orders = self.end(Outcome::Queued(message), now);
         orders.push(Order::Refresh);
         orders
     }
@@ -558,15 +667,27 @@ impl Operation {
 
     /// Whether an answer by id proves that the action has taken effect.
     fn proven_by(&self, found: &Found) -> bool {
-        match (self.action, found) {
-            (Action::Release, Found::Instance(instance)) => {
-                instance.phase == Phase::Gone || another(self.target.created_at, instance.created_at)
+        match found {
+            Found::CannotAsk => false,
+            Found::NoSuchId => self.ends_it(),
+            // The id went to another machine: ours is no more.
+            found if self.is_another(found) => self.ends_it(),
+            Found::Storage(_) => false,
+            // A restart begins and ends in running: only a run that began after the request counts.
+            Found::Instance(instance) if self.action == Action::Restart => {
+                let began_since = instance.started_at.zip(self.sent_at).is_some_and(|(began, sent)| began >= sent);
+                instance.phase == Phase::Running && began_since
             }
-            (Action::Release | Action::Delete, found) => *found == Found::NoSuchId,
-            (_, Found::Instance(instance)) => {
-                self.reached(instance.phase) && !instance.remarks.contains(&Remark::StartQueued)
-            }
-            _ => false,
+            Found::Instance(instance) => self.reached(instance.phase) && !is_queued(instance),
+        }
+    }
+
+    /// Whether the id names another machine than the one that the person saw.
+    fn is_another(&self, found: &Found) -> bool {
+        match found {
+            Found::Instance(instance) => another(self.target.created_at, instance.created_at),
+            Found::Storage(item) => another(self.target.created_at, item.created_at),
+            Found::NoSuchId | Found::CannotAsk => false,
         }
     }
 
@@ -575,10 +696,14 @@ impl Operation {
         match self.action {
             Action::Stop => matches!(phase, Phase::Stopped | Phase::Reclaimed),
             Action::Start => phase == Phase::Running,
-            // A restart begins and ends in running: only what comes after the request counts.
-            Action::Restart => phase == Phase::Running && self.sent > 0,
+            Action::Restart => false,
             Action::Release | Action::Delete => phase == Phase::Gone,
         }
+    }
+
+    /// Nothing of the resource is left afterwards.
+    fn ends_it(&self) -> bool {
+        matches!(self.action, Action::Release | Action::Delete)
     }
 
     /// The kind of resource that it is about.
@@ -595,6 +720,22 @@ fn another(seen: Option<Timestamp>, now: Option<Timestamp>) -> bool {
 /// Whether a machine in this phase may be doing somebody's work: a change of this matters to a plan.
 fn at_work(phase: Phase) -> bool {
     matches!(phase, Phase::Provisioning | Phase::Running | Phase::Stopping)
+}
+
+/// A start that waits at the provider for a free GPU.
+fn is_queued(instance: &Instance) -> bool {
+    instance.remarks.contains(&Remark::StartQueued)
+}
+
+/// How long the provider asks to be left alone; `None` where it does not.
+fn wait_asked(error: &ProviderError) -> Option<SignedDuration> {
+    error.kind.retry_after().and_then(|wait| SignedDuration::try_from(wait).ok())
+}
+
+/// After how long a look that failed is worth another; `None` when it is not.
+fn look_again(error: &ProviderError) -> Option<SignedDuration> {
+    let wait = wait_asked(error).unwrap_or_default().max(LOOK_AGAIN);
+    (error.kind.is_transient() && wait <= LONGEST_WAIT).then_some(wait)
 }
 
 fn line(error: &ProviderError) -> String {

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use providers::model::{AccountName, Identity, Instance, ProviderName};
+use providers::model::{AccountName, Identity, ProviderName};
 use serde::{Deserialize, Serialize};
 use wildmatch::WildMatch;
+
+use super::fleet::Row;
 
 /// What a person set for one resource by a key press. `None` leaves it to the config.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,14 +44,14 @@ impl Matcher {
         }
     }
 
-    pub fn matches(&self, provider: &ProviderName, account: &AccountName, instance: &Instance) -> bool {
+    pub fn matches(&self, provider: &ProviderName, account: &AccountName, row: &impl Row) -> bool {
         self.provider.as_ref().is_none_or(|wanted| wanted == provider)
             && self.account.as_ref().is_none_or(|wanted| wanted == account)
-            && self.name.as_ref().is_none_or(|glob| glob.matches(instance.name.as_deref().unwrap_or_default()))
+            && self.name.as_ref().is_none_or(|glob| glob.matches(row.name().unwrap_or_default()))
             && self
                 .label
                 .as_ref()
-                .is_none_or(|(label, glob)| instance.labels.get(label).is_some_and(|value| glob.matches(value)))
+                .is_none_or(|(label, glob)| row.labels().get(label).is_some_and(|value| glob.matches(value)))
     }
 }
 
@@ -76,31 +78,31 @@ pub struct Settings {
     pub single: BTreeMap<Identity, Setting>,
 }
 
-/// The label that protects an instance, whatever its value but `false`, `no` and `0`.
+/// The label that protects a resource, whatever its value but `false`, `no` and `0`.
 const PROTECT_LABEL: &str = "rentop.protect";
 
 impl Settings {
     /// Protected from every bulk action and every guard.
-    pub fn protected(&self, provider: &ProviderName, identity: &Identity, instance: &Instance) -> bool {
+    pub fn protected(&self, provider: &ProviderName, identity: &Identity, row: &impl Row) -> bool {
         self.single.get(identity).and_then(|setting| setting.protected).unwrap_or_else(|| {
             let by_label =
-                instance.labels.get(PROTECT_LABEL).is_some_and(|value| !matches!(value.as_str(), "false" | "no" | "0"));
-            by_label || self.rules.protect.iter().any(|rule| rule.matches(provider, &identity.account, instance))
+                row.labels().get(PROTECT_LABEL).is_some_and(|value| !matches!(value.as_str(), "false" | "no" | "0"));
+            by_label || self.rules.protect.iter().any(|rule| rule.matches(provider, &identity.account, row))
         })
     }
 
     /// Ours to act on in bulk.
-    pub fn mine(&self, provider: &ProviderName, identity: &Identity, instance: &Instance) -> bool {
+    pub fn mine(&self, provider: &ProviderName, identity: &Identity, row: &impl Row) -> bool {
         self.single
             .get(identity)
             .and_then(|setting| setting.mine)
-            .unwrap_or_else(|| self.rules.mine.iter().any(|rule| rule.matches(provider, &identity.account, instance)))
+            .unwrap_or_else(|| self.rules.mine.iter().any(|rule| rule.matches(provider, &identity.account, row)))
     }
 
-    pub fn project(&self, provider: &ProviderName, identity: &Identity, instance: &Instance) -> Option<&str> {
+    pub fn project(&self, provider: &ProviderName, identity: &Identity, row: &impl Row) -> Option<&str> {
         let single = self.single.get(identity).and_then(|setting| setting.project.as_deref());
         single.or_else(|| {
-            let rule = self.rules.projects.iter().find(|(_, rule)| rule.matches(provider, &identity.account, instance));
+            let rule = self.rules.projects.iter().find(|(_, rule)| rule.matches(provider, &identity.account, row));
             rule.map(|(project, _)| project.as_str())
         })
     }
