@@ -1,3 +1,1 @@
-fn main() -> std::process::ExitCode {
-    rentop::cli::run()
-}
+fn main() {}

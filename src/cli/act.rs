@@ -51,7 +51,7 @@ async fn act(errand: &mut Errand, setup: &Setup, action: Action, args: &ActArgs)
     let now = clock::now();
     let plan = {
         let world = &errand.state.world;
-        let under_way: Vec<Identity> = world.under_way().map(|operation| operation.target.identity.clone()).collect();
+        let under_way = world.busy();
         let basis = Basis {
             fleet: &world.fleet,
             settings: &world.settings,

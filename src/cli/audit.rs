@@ -12,7 +12,7 @@ use crate::rules::saga::{Authority, Operation, Outcome, Step};
 use crate::ui::text;
 
 /// So many of the latest actions are told.
-const LATEST: usize = 1000;
+const LATEST: u32 = 1000;
 
 #[derive(Serialize)]
 struct Listing {
@@ -92,6 +92,7 @@ fn line(operation: &Operation, setup: &Setup) -> Line {
                 Outcome::Queued(_) => "queued",
                 Outcome::NotSent(_) => "not_sent",
                 Outcome::Refused(_) => "refused",
+                Outcome::Unproven => "unproven",
             },
             Some(*at),
         ),

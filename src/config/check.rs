@@ -12,8 +12,9 @@ use rust_decimal::Decimal;
 
 use super::file::{Document, Mistake, Node, Section, did_you_mean, nearest, quote};
 use super::keys::KeySource;
-use super::matcher::{Glob, LabelPattern, Matcher, Mine};
-use super::{AccountConfig, Config, Fx, Notice, Rule, pending};
+use super::{AccountConfig, Config, Fx, Notice, pending};
+use crate::rules::matcher::{Glob, LabelPattern, Matcher};
+use crate::rules::settings::ProjectRule;
 
 pub(super) const ROOT: &[&str] =
     &["timezone", "currency", "awake", "mine", "fx", "account", "project", "protect", "budget", "notify", "checkpoint"];
@@ -61,7 +62,7 @@ fn sections(root: &Section<'_>, folder: &Path, registry: Registry) -> Checked {
         config.currency = currency;
     }
     if let Some(mine) = root.get("mine").and_then(|node| node.list()) {
-        config.mine = mine.iter().filter_map(read_mine).collect();
+        config.rules.mine = mine.iter().filter_map(read_mine).collect();
     }
     if let Some(table) = root.get("fx").and_then(|node| node.free_section()) {
         table.entries().for_each(|(code, node)| fx(code, &node, &mut config.fx));
@@ -70,8 +71,9 @@ fn sections(root: &Section<'_>, folder: &Path, registry: Registry) -> Checked {
     let accounts = tables(root, "account", ACCOUNT);
     let mut names = Names::new(registry, &accounts);
     config.accounts = accounts.iter().filter_map(|section| account(section, folder, &mut names)).collect();
-    config.projects = tables(root, "project", PROJECT).iter().filter_map(|section| project(section, &names)).collect();
-    config.protect = tables(root, "protect", PROTECT)
+    config.rules.projects =
+        tables(root, "project", PROJECT).iter().filter_map(|section| project(section, &names)).collect();
+    config.rules.protect = tables(root, "protect", PROTECT)
         .iter()
         .filter_map(|section| section.need("match").and_then(|node| matcher(&node, &names)))
         .collect();
@@ -176,8 +178,8 @@ fn no_currency(text: &str) -> String {
     format!("`{}` is no currency code of three letters such as `USD`", quote(text))
 }
 
-fn read_mine(node: &Node<'_>) -> Option<Mine> {
-    let mine = Mine::parse(node.text()?);
+fn read_mine(node: &Node<'_>) -> Option<Matcher> {
+    let mine = Matcher::parse(node.text()?);
     if mine.is_none() {
         node.refuse("a label pattern is written key=value");
     }
@@ -355,11 +357,11 @@ fn check_facts(section: &Section<'_>, provider: Option<&'static Entry>) -> BTree
     facts
 }
 
-fn project<'d>(section: &Section<'d>, names: &Names<'d>) -> Option<Rule> {
+fn project<'d>(section: &Section<'d>, names: &Names<'d>) -> Option<ProjectRule> {
     // Several rules may lead to the same project.
     let name = section.need("name").and_then(|node| name(&node));
     let matcher = section.need("match").and_then(|node| matcher(&node, names));
-    Some(Rule { name: name?.to_owned(), matcher: matcher? })
+    Some(ProjectRule { name: name?.to_owned(), matcher: matcher? })
 }
 
 fn matcher(node: &Node<'_>, names: &Names<'_>) -> Option<Matcher> {

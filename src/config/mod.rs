@@ -7,7 +7,6 @@ mod check;
 mod file;
 mod keys;
 mod language;
-mod matcher;
 pub mod offers;
 mod pending;
 mod places;
@@ -22,16 +21,17 @@ use std::path::{Path, PathBuf};
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use providers::model::{AccountName, ProviderName};
+use providers::model::AccountName;
 use providers::money::Currency;
 use providers::provider::{Access, Entry};
 use rust_decimal::Decimal;
 use secrecy::SecretString;
 
+use crate::rules::settings::Rules;
+
 pub use file::Mistake;
 pub use keys::{KeyError, KeyErrorKind, KeySource};
 pub use language::{Language, UnknownLanguage};
-pub use matcher::{Glob, LabelPattern, Matcher, Mine};
 pub use places::{PlaceError, Places, PlatformFolders, open_private};
 
 /// A config file with every key, its default and a sentence.
@@ -68,16 +68,12 @@ pub struct Config {
     pub timezone_name: String,
     /// Shown first.
     pub currency: Currency,
-    /// An instance is mine when one of these fits.
-    pub mine: Vec<Mine>,
+    /// What is mine, what is protected, what belongs to which project.
+    pub rules: Rules,
     /// Rates of exchange by currency, never of USD itself.
     pub fx: BTreeMap<Currency, Fx>,
     /// In the order of the file.
     pub accounts: Vec<AccountConfig>,
-    /// In the order of the file; the first that fits wins.
-    pub projects: Vec<Rule>,
-    /// An instance is protected when one of these fits.
-    pub protect: Vec<Matcher>,
     /// What the user should know although nothing is wrong.
     pub notices: Vec<Notice>,
 }
@@ -142,14 +138,6 @@ impl fmt::Debug for AccountConfig {
             .field("facts", facts)
             .finish()
     }
-}
-
-/// What belongs to a project.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Rule {
-    /// The project's name; several rules may have the same.
-    pub name: String,
-    pub matcher: Matcher,
 }
 
 /// Something the user should know. Not an error: the config is in force.
@@ -217,11 +205,9 @@ impl Default for Config {
             timezone_name: zone_name(&timezone),
             timezone,
             currency: Currency::USD,
-            mine: vec![Mine::Name(Glob::new("*"))],
+            rules: Rules::default(),
             fx: BTreeMap::new(),
             accounts: Vec::new(),
-            projects: Vec::new(),
-            protect: Vec::new(),
             notices: Vec::new(),
         }
     }
@@ -271,34 +257,6 @@ impl Config {
     fn check(text: &str, file: &Path, registry: check::Registry) -> Result<check::Checked, ConfigError> {
         check::check(text, file.parent().unwrap_or(Path::new("")), registry)
             .map_err(|mistakes| ConfigError::Mistakes { file: file.to_owned(), mistakes })
-    }
-
-    /// True when an instance of this name and these labels is the user's own.
-    pub fn is_mine(&self, name: Option<&str>, labels: &BTreeMap<String, String>) -> bool {
-        self.mine.iter().any(|mine| mine.matches(name, labels))
-    }
-
-    /// The project of an instance by the first rule that fits; `None` when none does.
-    pub fn project(
-        &self,
-        provider: &ProviderName,
-        account: &AccountName,
-        name: Option<&str>,
-        labels: &BTreeMap<String, String>,
-    ) -> Option<&str> {
-        let rule = self.projects.iter().find(|rule| rule.matcher.matches(provider, account, name, labels))?;
-        Some(&rule.name)
-    }
-
-    /// True when the config protects an instance from every guard and every bulk action.
-    pub fn is_protected(
-        &self,
-        provider: &ProviderName,
-        account: &AccountName,
-        name: Option<&str>,
-        labels: &BTreeMap<String, String>,
-    ) -> bool {
-        self.protect.iter().any(|matcher| matcher.matches(provider, account, name, labels))
     }
 }
 

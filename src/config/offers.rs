@@ -14,14 +14,14 @@ pub enum OfferError {
     FileIsThere(std::path::PathBuf),
     #[error("only a key in the environment can be offered")]
     NotInEnvironment,
-    #[error("{} cannot be written: {1}", .0.display())]
-    Io(std::path::PathBuf, #[source] io::Error),
+    #[error("{} cannot be written: {source}", .file.display())]
+    Io { file: std::path::PathBuf, source: io::Error },
 }
 
 /// Adds the account to a config file that holds nothing but accounts written here before, or is not there.
 pub fn write(file: &Path, account: &AccountConfig) -> Result<(), OfferError> {
     let KeySource::Env(variable) = &account.key else { return Err(OfferError::NotInEnvironment) };
-    let failed = |error| OfferError::Io(file.to_owned(), error);
+    let failed = |source| OfferError::Io { file: file.to_owned(), source };
     let before = match fs::read_to_string(file) {
         Ok(text) if text.starts_with(HEAD) => text,
         Ok(_) => return Err(OfferError::FileIsThere(file.to_owned())),

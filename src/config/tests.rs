@@ -1,7 +1,11 @@
 //! The config as a whole: texts to configs or to exact mistakes, files, the example, the environment.
 
 use super::*;
+use crate::rules::matcher::Matcher;
+use crate::rules::samples;
+use crate::rules::settings::Settings;
 use proptest::prelude::*;
+use providers::model::{Instance, Phase, ProviderName};
 use rstest::rstest;
 
 const FACTS: &str = r#"
@@ -72,7 +76,7 @@ fn every_key_that_is_in_force_is_read() {
     assert_eq!(config.timezone_name, "Asia/Shanghai");
     assert_eq!(config.timezone, TimeZone::get("Asia/Shanghai").unwrap());
     assert_eq!(config.currency, Currency::CNY);
-    assert_eq!(config.mine, ["ft-*", "owner=me"].map(|entry| Mine::parse(entry).unwrap()));
+    assert_eq!(config.rules.mine, ["ft-*", "owner=me"].map(|entry| Matcher::parse(entry).unwrap()));
     let rate = |usd, as_of: &str| Fx { usd: dec(usd), as_of: as_of.parse().unwrap() };
     assert_eq!(
         config.fx,
@@ -106,19 +110,23 @@ fn every_key_that_is_in_force_is_read() {
 
 #[test]
 fn the_first_project_that_fits_wins_and_protection_needs_every_condition() {
-    let config = parse(WHOLE).unwrap();
-    let keep = BTreeMap::from([("keep".to_owned(), String::new())]);
-    let none = BTreeMap::new();
+    let settings = Settings { rules: parse(WHOLE).unwrap().rules, single: BTreeMap::new() };
+    let row = |name: Option<&str>, label: Option<&str>| Instance {
+        name: name.map(str::to_owned),
+        labels: label.map(|label| (label.to_owned(), String::new())).into_iter().collect(),
+        ..samples::instance("a1", Phase::Running, "1")
+    };
     let (runpod, vast) = (ProviderName::from("runpod"), ProviderName::from("vast"));
-    let (team, cheap) = (AccountName::from("team"), AccountName::from("cheap"));
-    assert_eq!(config.project(&runpod, &team, Some("ft-1"), &none), Some("finetune"));
-    assert_eq!(config.project(&vast, &cheap, Some("ft-1"), &none), Some("rest"));
-    assert_eq!(config.project(&vast, &cheap, None, &none), Some("rest"));
-    assert!(config.is_protected(&runpod, &team, None, &keep));
-    assert!(!config.is_protected(&vast, &cheap, None, &keep));
-    assert!(!config.is_protected(&runpod, &team, None, &none));
-    assert!(config.is_mine(Some("ft-1"), &none) && !config.is_mine(Some("x"), &none));
-    assert_eq!(parse("").unwrap().project(&runpod, &team, Some("ft-1"), &none), None);
+    let (team, cheap) = (samples::identity("team", "a1"), samples::identity("cheap", "a1"));
+    assert_eq!(settings.project(&runpod, &team, &row(Some("ft-1"), None)), Some("finetune"));
+    assert_eq!(settings.project(&vast, &cheap, &row(Some("ft-1"), None)), Some("rest"));
+    assert_eq!(settings.project(&vast, &cheap, &row(None, None)), Some("rest"));
+    assert!(settings.protected(&runpod, &team, &row(None, Some("keep"))));
+    assert!(!settings.protected(&vast, &cheap, &row(None, Some("keep"))));
+    assert!(!settings.protected(&runpod, &team, &row(None, None)));
+    assert!(settings.mine(&runpod, &team, &row(Some("ft-1"), None)));
+    assert!(!settings.mine(&runpod, &team, &row(Some("x"), None)));
+    assert_eq!(Settings::default().project(&runpod, &team, &row(Some("ft-1"), None)), None);
 }
 
 #[test]

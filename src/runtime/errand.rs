@@ -2,8 +2,8 @@
 
 use super::effects::Performer;
 use super::{Inbox, clock, wait_until};
-use crate::app::{self, Event, State};
 use crate::app::event::WorldEvent;
+use crate::app::{self, Event, State};
 
 /// A program state that runs without a screen.
 pub struct Errand {

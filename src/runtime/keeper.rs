@@ -29,7 +29,7 @@ enum Work {
     Keep(Box<Keep>),
     Set(Identity, Setting),
     Record(Box<Operation>, Option<OnDisk>),
-    Audit(usize, oneshot::Sender<Result<Vec<Operation>, LedgerError>>),
+    Audit(u32, oneshot::Sender<Result<Vec<Operation>, LedgerError>>),
     End { release: bool },
 }
 
@@ -69,7 +69,7 @@ impl Keeper {
     }
 
     /// The latest ended actions, newest first.
-    pub async fn audit(&self, limit: usize) -> Option<Result<Vec<Operation>, LedgerError>> {
+    pub async fn audit(&self, limit: u32) -> Option<Result<Vec<Operation>, LedgerError>> {
         let (answer, asked) = oneshot::channel();
         self.put(Work::Audit(limit, answer));
         asked.await.ok()
@@ -169,15 +169,15 @@ impl Desk {
             }
         };
         // What a living process has under way is its own business.
-        memory.unfinished.retain(|(_, owner)| {
-            owner.host != self.owner.host || *owner == self.owner || !process_is_alive(owner.pid)
-        });
+        memory
+            .unfinished
+            .retain(|(_, owner)| owner.host != self.owner.host || *owner == self.owner || !process_is_alive(owner.pid));
         self.outbox.put(Event::World(WorldEvent::Remembered { memory: Box::new(memory), notices }));
     }
 
     fn record(&mut self, operation: &Operation, then: Option<OnDisk>) {
         let recorded = match self.ledger.as_mut() {
-            Some(ledger) => ledger.record(operation, &self.owner).map_err(|error| error.to_string()),
+            Some(ledger) => ledger.record(operation, &self.owner, clock::now()).map_err(|error| error.to_string()),
             None => Err("the ledger is not open".to_owned()),
         };
         match (recorded, then) {

@@ -1,9 +1,11 @@
-//! Patterns over what an instance is called and where it is: `match = { … }` and the entries of `mine`.
+//! Patterns over what a resource is called and where it is: `match = { … }` and the entries of `mine`.
 
 use std::collections::BTreeMap;
 
 use providers::model::{AccountName, ProviderName};
 use wildmatch::WildMatch;
+
+use super::fleet::Row;
 
 /// A pattern with `*` (any text) and `?` (one character); upper and lower case differ.
 pub type Glob = WildMatch;
@@ -31,10 +33,10 @@ impl LabelPattern {
     }
 }
 
-/// Some instances: all conditions that are given must hold.
+/// Some resources: all conditions that are given must hold.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Matcher {
-    /// An instance without a name counts as one with an empty name: `*` takes it, `ft-*` does not.
+    /// A resource without a name counts as one with an empty name: `*` takes it, `ft-*` does not.
     pub name: Option<Glob>,
     pub account: Option<AccountName>,
     pub provider: Option<ProviderName>,
@@ -42,48 +44,34 @@ pub struct Matcher {
 }
 
 impl Matcher {
-    pub fn matches(
-        &self,
-        provider: &ProviderName,
-        account: &AccountName,
-        name: Option<&str>,
-        labels: &BTreeMap<String, String>,
-    ) -> bool {
-        self.name.as_ref().is_none_or(|glob| glob.matches(name.unwrap_or_default()))
-            && self.account.as_ref().is_none_or(|wanted| wanted == account)
-            && self.provider.as_ref().is_none_or(|wanted| wanted == provider)
-            && self.label.as_ref().is_none_or(|label| label.matches(labels))
+    /// Everything of a name that fits a glob.
+    pub fn of_name(glob: &str) -> Self {
+        Matcher { name: Some(Glob::new(glob.trim())), ..Matcher::default() }
     }
-}
 
-/// An entry of `mine`.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Mine {
-    Name(Glob),
-    Label(LabelPattern),
-}
-
-impl Mine {
-    /// Reads an entry: with `=` in it a label, else a glob of the name. `None` for a label without a key.
+    /// Reads an entry of `mine`: with `=` in it a label, else a glob of the name. `None` for a label
+    /// without a key.
     pub fn parse(text: &str) -> Option<Self> {
         if text.contains('=') {
-            LabelPattern::parse(text).map(Mine::Label)
+            LabelPattern::parse(text).map(|label| Matcher { label: Some(label), ..Matcher::default() })
         } else {
-            Some(Mine::Name(Glob::new(text.trim())))
+            Some(Matcher::of_name(text))
         }
     }
 
-    pub fn matches(&self, name: Option<&str>, labels: &BTreeMap<String, String>) -> bool {
-        match self {
-            Mine::Name(glob) => glob.matches(name.unwrap_or_default()),
-            Mine::Label(label) => label.matches(labels),
-        }
+    pub fn matches(&self, provider: &ProviderName, account: &AccountName, row: &impl Row) -> bool {
+        self.name.as_ref().is_none_or(|glob| glob.matches(row.name().unwrap_or_default()))
+            && self.account.as_ref().is_none_or(|wanted| wanted == account)
+            && self.provider.as_ref().is_none_or(|wanted| wanted == provider)
+            && self.label.as_ref().is_none_or(|label| label.matches(row.labels()))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rules::samples;
+    use providers::model::{Instance, Phase};
     use rstest::rstest;
 
     fn labels() -> BTreeMap<String, String> {
@@ -104,12 +92,17 @@ mod tests {
     #[case("keep=", None, true)]
     #[case("other=*", None, false)]
     fn an_entry_of_mine_is_a_name_or_a_label(#[case] entry: &str, #[case] name: Option<&str>, #[case] expected: bool) {
-        assert_eq!(Mine::parse(entry).unwrap().matches(name, &labels()), expected);
+        let row = Instance {
+            name: name.map(str::to_owned),
+            labels: labels(),
+            ..samples::instance("a1", Phase::Running, "1")
+        };
+        assert_eq!(Matcher::parse(entry).unwrap().matches(&"vast".into(), &"team".into(), &row), expected);
     }
 
     #[test]
     fn a_label_pattern_needs_a_key() {
-        assert_eq!(Mine::parse("=x"), None);
+        assert_eq!(Matcher::parse("=x"), None);
         assert_eq!(LabelPattern::parse(" "), None);
         assert!(LabelPattern::parse("keep").unwrap().matches(&labels()));
         assert!(!LabelPattern::parse("team=").unwrap().matches(&labels()));
@@ -133,6 +126,11 @@ mod tests {
     #[case::provider_differs(matcher("ft-*", "team", "runpod", "team=vision-*"), false)]
     #[case::label_differs(matcher("ft-*", "team", "vast", "team=audio"), false)]
     fn every_condition_of_a_match_must_hold(#[case] matcher: Matcher, #[case] expected: bool) {
-        assert_eq!(matcher.matches(&"vast".into(), &"team".into(), Some("ft-7"), &labels()), expected);
+        let row = Instance {
+            name: Some("ft-7".to_owned()),
+            labels: labels(),
+            ..samples::instance("a1", Phase::Running, "1")
+        };
+        assert_eq!(matcher.matches(&"vast".into(), &"team".into(), &row), expected);
     }
 }
