@@ -5,7 +5,7 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use providers::model::{Action, AccountName, Identity};
 
 use super::ls::{settled, told_trouble};
-use super::setup::{self, Program, Setup};
+use super::setup::{self, Kind, Program, Setup};
 use super::{ActArgs, Common, Exit, Stop};
 use crate::app::Event;
 use crate::app::event::{Intent, WorldEvent};
@@ -29,9 +29,8 @@ pub fn run(common: &Common, action: Action, args: &ActArgs) -> Result<Exit, Stop
     let _log = setup::log(&setup.places.state_dir);
     let runtime = setup::runtime()?;
     let exit = runtime.block_on(async {
-        let Program { state, performer, inbox } = setup.program(false)?;
+        let Program { state, performer, inbox } = setup.program(Kind::OneShot)?;
         let mut errand = Errand::new(state, performer, inbox);
-        errand.state.world.one_shot = true;
         errand.start();
         errand.run_until(|state| settled(state, clock::now())).await;
         let exit = act(&mut errand, &setup, action, args).await;

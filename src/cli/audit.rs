@@ -5,7 +5,7 @@ use providers::model::{AccountName, ResourceId};
 use serde::Serialize;
 
 use super::ls::six;
-use super::setup::{self, Program, Setup};
+use super::setup::{self, Kind, Program, Setup};
 use super::table::{Table, print_json};
 use super::{Common, Exit, Output, Stop};
 use crate::rules::saga::{Authority, Operation, Outcome, Step};
@@ -52,7 +52,7 @@ pub fn run(common: &Common, output: Output) -> Result<Exit, Stop> {
     let setup = Setup::read(common)?;
     let runtime = setup::runtime()?;
     let actions = runtime.block_on(async {
-        let Program { performer, .. } = setup.program(false)?;
+        let Program { performer, .. } = setup.program(Kind::OneShot)?;
         let actions = performer.keeper.audit(LATEST).await;
         performer.keeper.end(false);
         actions.ok_or_else(|| Stop::failed("the ledger did not answer"))?.map_err(Stop::failed)

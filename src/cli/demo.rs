@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use providers::sim::{Happening, Life, Load, Machine, Shared, SimClock, Simulator, Store, World};
 use rust_decimal::Decimal;
 
-use super::setup::{self, Setup};
+use super::setup::{self, Kind, Setup};
 use super::{Common, Exit, Stop, screen};
 use crate::config::{AccountConfig, Config, KeySource, Language, Places};
 use crate::rules::settings::{Matcher, ProjectRule, Rules};
@@ -41,7 +41,7 @@ pub fn run(common: &Common) -> Result<Exit, Stop> {
         .collect();
     let config = Config { accounts, rules: rules(), ..Config::default() };
     let setup = Setup { config, places, language, read_only: common.read_only, notices: Vec::new() };
-    let exit = screen::show(&setup, true, &|_, _| Err("the demo has accounts of its own".to_owned()));
+    let exit = screen::show(&setup, Kind::Demo, &|_, _| Err("the demo has accounts of its own".to_owned()));
     drop(simulators);
     setup::end(servers);
     exit

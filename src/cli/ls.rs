@@ -6,7 +6,7 @@ use providers::money::{Burn, Currency, Rate};
 use rust_decimal::Decimal;
 use serde::Serialize;
 
-use super::setup::{self, Program, Setup};
+use super::setup::{self, Kind, Program, Setup};
 use super::table::{Table, print_json};
 use super::{Common, Exit, Output, Stop};
 use crate::app::rows::{project_of, shown_phase};
@@ -34,9 +34,8 @@ pub fn look(setup: &Setup) -> Result<(State, Timestamp), Stop> {
     let _log = setup::log(&setup.places.state_dir);
     let runtime = setup::runtime()?;
     let looked = runtime.block_on(async {
-        let Program { state, performer, inbox } = setup.program(false)?;
+        let Program { state, performer, inbox } = setup.program(Kind::OneShot)?;
         let mut errand = Errand::new(state, performer, inbox);
-        errand.state.world.one_shot = true;
         errand.start();
         errand.run_until(|state| settled(state, clock::now())).await;
         let Errand { state, performer, .. } = errand;

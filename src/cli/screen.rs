@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal;
 
-use super::setup::{self, Program, Setup};
+use super::setup::{self, Kind, Program, Setup};
 use super::{Common, Exit, Stop};
 use crate::app::event::WorldEvent;
 use crate::config::{self, AccountConfig, Places, offers};
@@ -14,7 +14,7 @@ use crate::ui::Look;
 pub fn run(common: &Common) -> Result<Exit, Stop> {
     need_terminal()?;
     let setup = Setup::read(common)?;
-    show(&setup, false, &|accounts, at| add(&setup.places, accounts, at))
+    show(&setup, Kind::Screen, &|accounts, at| add(&setup.places, accounts, at))
 }
 
 /// The screen needs a terminal at both ends.
@@ -28,19 +28,19 @@ pub fn need_terminal() -> Result<(), Stop> {
 /// Runs the screen over a set-up.
 pub fn show(
     setup: &Setup,
-    demo: bool,
+    kind: Kind,
     add: &dyn Fn(&Accounts, usize) -> Result<WorldEvent, String>,
 ) -> Result<Exit, Stop> {
     let _log = setup::log(&setup.places.state_dir);
     let look = Look::of_environment(setup.language, &config::process_environment);
     let runtime = setup::runtime()?;
     let (ended, farewell) = runtime.block_on(async {
-        let Program { mut state, performer, mut inbox } = setup.program(demo)?;
+        let Program { mut state, performer, mut inbox } = setup.program(kind)?;
         let accounts = performer.accounts.clone();
         let ended = screen::run(&mut state, &performer, &mut inbox, &look, &|at| add(&accounts, at)).await;
         let collected = state.world.collects();
         performer.keeper.end(collected);
-        let farewell = screen::farewell(&state, &look, clock::now()).filter(|_| !demo);
+        let farewell = screen::farewell(&state, &look, clock::now()).filter(|_| kind != Kind::Demo);
         ended.map(|ended| (ended, farewell)).map_err(|error| Stop::failed(format!("{error:#}")))
     })?;
     setup::end(runtime);

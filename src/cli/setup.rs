@@ -23,6 +23,15 @@ pub struct Setup {
     pub notices: Vec<String>,
 }
 
+/// What a program is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Screen,
+    Demo,
+    /// One command, and out.
+    OneShot,
+}
+
 /// The parts of a program that is ready to run.
 pub struct Program {
     pub state: State,
@@ -68,7 +77,7 @@ impl Setup {
     }
 
     /// Puts state, ledger and performer together.
-    pub fn program(&self, demo: bool) -> Result<Program, Stop> {
+    pub fn program(&self, kind: Kind) -> Result<Program, Stop> {
         let now = clock::now();
         let owner = Owner { host: host(), pid: std::process::id() };
         let by = format!("{}@{}", user(), owner.host);
@@ -81,9 +90,10 @@ impl Setup {
                 Account::new(account.name.clone(), provider, account.read_only)
             })
             .collect();
-        let world = World::new(accounts, self.config.rules.clone(), self.read_only, by, now);
+        let mut world = World::new(accounts, self.config.rules.clone(), self.read_only, by, now);
+        world.one_shot = kind == Kind::OneShot;
         let fixed = Fixed {
-            demo,
+            demo: kind == Kind::Demo,
             zone: self.config.timezone.clone(),
             currency: self.config.currency,
             notices: self.notices.clone(),
@@ -91,7 +101,7 @@ impl Setup {
         };
         let view = View::new(fixed, self.offered());
         let (inbox, outbox) = Inbox::new();
-        let keeper = Keeper::start(self.places.state_dir.clone(), owner, outbox.clone()).map_err(Stop::failed)?;
+        let keeper = Keeper::start(self.places.state_dir.clone(), owner, outbox.clone(), kind != Kind::OneShot).map_err(Stop::failed)?;
         let accounts = Accounts::new(self.config.accounts.iter().cloned());
         let performer = Performer { accounts, keeper, outbox, read_only: self.read_only };
         Ok(Program { state: State { world, view, leaving: false }, performer, inbox })

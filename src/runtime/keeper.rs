@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use super::{Outbox, clock};
 use crate::app::Event;
 use crate::app::event::WorldEvent;
-use crate::ledger::{Ledger, LedgerError};
+use crate::ledger::{self, Ledger, LedgerError};
 use crate::rules::memory::{Collector, Keep, LedgerNotice, Owner};
 use crate::rules::saga::{OpId, Operation};
 use crate::rules::settings::Setting;
@@ -29,6 +29,8 @@ enum Work {
     Keep(Box<Keep>),
     Set(Identity, Setting),
     Record(Box<Operation>, Option<OnDisk>),
+    /// The background check found damage.
+    Damaged(String),
     Audit(u32, oneshot::Sender<Result<Vec<Operation>, LedgerError>>),
     End { release: bool },
 }
@@ -40,11 +42,16 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    /// Starts the thread. The ledger is opened there, so that nothing waits for the disk here.
-    pub fn start(state_dir: PathBuf, owner: Owner, outbox: Outbox) -> std::io::Result<Self> {
+    /// Starts the thread. The ledger is opened there, so that nothing waits for the disk here. With `check`
+    /// the file is read for damage in the background, and copied when it is sound.
+    pub fn start(state_dir: PathBuf, owner: Owner, outbox: Outbox, check: bool) -> std::io::Result<Self> {
         let (work, todo) = mpsc::channel();
+        let report = check.then(|| work.clone());
         let thread = std::thread::Builder::new().name("ledger".to_owned()).spawn(move || {
             let ledger = open(&state_dir, &outbox);
+            if let (Some(report), Some(path)) = (report, ledger.as_ref().and_then(Ledger::path)) {
+                look_after(path.to_owned(), report);
+            }
             Desk { ledger, owner, outbox }.serve(todo);
         })?;
         Ok(Keeper { work, thread: Some(thread) })
@@ -110,6 +117,19 @@ fn open(state_dir: &std::path::Path, outbox: &Outbox) -> Option<Ledger> {
     }
 }
 
+/// Reads the file for damage on a thread of its own, and copies a sound one.
+fn look_after(path: PathBuf, report: mpsc::Sender<Work>) {
+    let looking = move || match ledger::quick_check(&path).and_then(|()| ledger::back_up(&path)) {
+        Ok(copy) => tracing::info!(copy = %copy.display(), "the ledger is sound"),
+        // Nobody listens any more only when the program is ending.
+        Err(LedgerError::Damaged { why }) => drop(report.send(Work::Damaged(why))),
+        Err(error) => tracing::warn!(%error, "the ledger could not be checked"),
+    };
+    if let Err(error) = std::thread::Builder::new().name("ledger check".to_owned()).spawn(looking) {
+        tracing::warn!(%error, "the ledger is not checked");
+    }
+}
+
 /// What the thread works with. Without a ledger the program runs on and remembers nothing.
 struct Desk {
     ledger: Option<Ledger>,
@@ -126,6 +146,7 @@ impl Desk {
                 Work::Keep(keep) => self.write("the fleet", |ledger| ledger.keep(&keep)),
                 Work::Set(identity, setting) => self.write("a setting", |ledger| ledger.set(&identity, &setting)),
                 Work::Record(operation, then) => self.record(&operation, then),
+                Work::Damaged(why) => self.set_aside(&why),
                 Work::Audit(limit, answer) => {
                     let audit = self.ledger.as_mut().map_or(Ok(Vec::new()), |ledger| ledger.audit(limit, None));
                     // Nobody waits for it any more only when the command was interrupted.
@@ -173,6 +194,18 @@ impl Desk {
             .unfinished
             .retain(|(_, owner)| owner.host != self.owner.host || *owner == self.owner || !process_is_alive(owner.pid));
         self.outbox.put(Event::World(WorldEvent::Remembered { memory: Box::new(memory), notices }));
+    }
+
+    fn set_aside(&mut self, why: &str) {
+        let Some(ledger) = self.ledger.as_mut() else { return };
+        match ledger.set_aside(why, clock::now()) {
+            Ok(notices) => {
+                for notice in notices {
+                    self.outbox.put(Event::World(WorldEvent::Ledger(notice)));
+                }
+            }
+            Err(error) => tracing::error!(%error, "a damaged ledger could not be set aside"),
+        }
     }
 
     fn record(&mut self, operation: &Operation, then: Option<OnDisk>) {
