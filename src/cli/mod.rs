@@ -138,6 +138,7 @@ pub struct ActArgs {
 /// Runs the command line and returns how it ended.
 pub fn run() -> ExitCode {
     let args = Args::parse();
+    keep_files_private();
     match dispatch(args) {
         Ok(exit) => exit.into(),
         Err(stop) => {
@@ -146,6 +147,12 @@ pub fn run() -> ExitCode {
             stop.exit.into()
         }
     }
+}
+
+/// Whatever is written from here on, ledger, logs and copies, is its owner's alone.
+fn keep_files_private() {
+    #[cfg(unix)]
+    rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
 }
 
 fn dispatch(args: Args) -> Result<Exit, Stop> {

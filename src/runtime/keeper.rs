@@ -236,13 +236,16 @@ impl Desk {
 }
 
 /// Whether a process of this host runs.
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 fn process_is_alive(pid: u32) -> bool {
-    std::path::Path::new("/proc").join(pid.to_string()).exists()
+    use rustix::process::{Pid, test_kill_process};
+    let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return false };
+    // Another user's process is there, too, although it takes no signals from us.
+    !matches!(test_kill_process(pid), Err(rustix::io::Errno::SRCH))
 }
 
 /// Without a cheap way to ask, a claim is believed until it runs out.
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(unix))]
 fn process_is_alive(_: u32) -> bool {
     true
 }
