@@ -311,3 +311,365 @@ impl Fleet {
             .collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use providers::error::ErrorKind;
+    use providers::model::{Component, DataKind, Instance, Offers, RateLine, Tenant};
+    use providers::money::Currency;
+    use rstest::rstest;
+
+    use super::*;
+    use crate::rules::fleet::Trouble;
+    use crate::rules::samples::{
+        at, disk, effect, error, failed, fleet, identity, instance, item_identity, listed, usd, volume, with_storage,
+    };
+    use crate::rules::settings::{Matcher, Rules, Setting};
+
+    fn running(id: &str) -> Instance {
+        instance(id, Phase::Running, "1")
+    }
+
+    fn over(rows: Vec<Instance>, volumes: Vec<StorageItem>) -> Fleet {
+        let mut fleet = fleet(&["team"]);
+        fleet.poll("team", with_storage(listed(rows), volumes), at("09:00:00"));
+        fleet
+    }
+
+    fn planned(fleet: &Fleet, action: Action, ids: &[&str]) -> Plan {
+        with_settings(fleet, &Settings::default(), action, ids)
+    }
+
+    fn with_settings(fleet: &Fleet, settings: &Settings, action: Action, ids: &[&str]) -> Plan {
+        let of = if action == Action::Delete { item_identity } else { identity };
+        let pointed: Vec<Identity> = ids.iter().map(|id| of("team", id)).collect();
+        plan(basis(fleet, settings), action, &pointed)
+    }
+
+    fn basis<'a>(fleet: &'a Fleet, settings: &'a Settings) -> Basis<'a> {
+        Basis { fleet, settings, under_way: &[], read_only: false, now: at("09:00:10") }
+    }
+
+    fn names(plan: &Plan) -> Vec<&str> {
+        plan.targets.iter().map(|target| target.name.as_str()).collect()
+    }
+
+    fn left_out(plan: &Plan) -> Vec<(&str, &Hindrance)> {
+        plan.left_out.iter().map(|(_, name, hindrance)| (name.as_str(), hindrance)).collect()
+    }
+
+    fn typed(text: &str) -> Confirmation {
+        Confirmation::Typed(text.to_owned())
+    }
+
+    /// LIFE-04: names that look alike, equal names, empty names. One row is meant, by its id.
+    #[rstest]
+    #[case("a1", "train", "a1")]
+    #[case("a2", "train-2", "train-2")]
+    #[case("b2", "b2", "b2")]
+    #[case("b3", "b3", "b3")]
+    #[case("c1", "TRAIN", "c1")]
+    #[case("c2", "train ", "c2")]
+    fn a_release_means_one_resource_and_asks_for_what_means_it_alone(
+        #[case] id: &str,
+        #[case] shown: &str,
+        #[case] asked: &str,
+    ) {
+        let named = |id: &str, name: Option<&str>| Instance { name: name.map(str::to_owned), ..running(id) };
+        let rows = [
+            ("a1", Some("train")),
+            ("a2", Some("train-2")),
+            ("b1", Some("train")),
+            ("b2", None),
+            ("b3", Some("")),
+            ("c1", Some("TRAIN")),
+            ("c2", Some("train ")),
+        ];
+        let fleet = over(rows.map(|(id, name)| named(id, name)).to_vec(), vec![]);
+        let plan = planned(&fleet, Action::Release, &[id]);
+        let [target] = plan.targets.as_slice() else { panic!("{:?}", plan.targets) };
+        assert_eq!((&target.identity, target.name.as_str()), (&identity("team", id), shown));
+        assert_eq!(plan.confirmation, typed(asked));
+        assert_eq!((target.provider.as_str(), target.gpus.as_str()), ("vast", "1× RTX 4090"));
+        assert_eq!((target.before.as_slice(), target.as_of), ([usd("1")].as_slice(), Some(at("09:00:00"))));
+    }
+
+    /// LIFE-08 and LIFE-12: what the provider does not offer has no target and no stand-in.
+    #[rstest]
+    #[case::cannot_stop_at_all(Refusal::NotOffered)]
+    #[case::locked(Refusal::Locked)]
+    #[case::wrong_phase(Refusal::WrongPhase)]
+    #[case::its_own_words(Refusal::Told("member of a cluster".to_owned()))]
+    fn what_is_not_offered_is_named_and_not_planned(#[case] refusal: Refusal) {
+        let offers = Offers { stop: Offer::No(refusal.clone()), ..running("c1").offers };
+        let fleet = over(vec![Instance { offers, ..running("c1") }], vec![]);
+        let plan = planned(&fleet, Action::Stop, &["c1"]);
+        assert!(plan.targets.is_empty());
+        assert_eq!(left_out(&plan), [("c1", &Hindrance::Provider(refusal))]);
+        assert_eq!(planned(&fleet, Action::Release, &["c1"]).confirmation, typed("c1"), "release is its own question");
+    }
+
+    /// DATA-05: it is the loss that asks, not the verb.
+    #[rstest]
+    #[case::everything_is_erased(vec![disk(DataKind::ContainerDisk)], typed("a"))]
+    #[case::a_volume_keeps_it(vec![], Confirmation::Countdown)]
+    fn a_stop_that_erases_asks_like_a_release(#[case] lost: Vec<DataPlace>, #[case] expected: Confirmation) {
+        let offers = Offers { stop: Offer::Yes(effect("0.1", lost.clone())), ..running("a").offers };
+        let fleet = over(vec![Instance { offers, ..running("a") }], vec![]);
+        let plan = planned(&fleet, Action::Stop, &["a"]);
+        assert_eq!(plan.confirmation, expected);
+        assert_eq!(plan.lost().map(|(_, place)| place.clone()).collect::<Vec<_>>(), lost);
+        assert_eq!((plan.saves().of(Currency::USD), plan.goes_on().of(Currency::USD)), (usd("0.9"), usd("0.1")));
+    }
+
+    #[test]
+    fn what_ends_a_resource_is_typed_even_when_nothing_is_known_to_be_lost() {
+        let offers = Offers { release: Offer::Yes(effect("0", vec![])), ..running("a").offers };
+        let empty = StorageItem { delete: Offer::Yes(effect("0", vec![])), ..volume("v", "0.1", &[]) };
+        let fleet = over(vec![Instance { offers, ..running("a") }], vec![empty]);
+        assert_eq!(planned(&fleet, Action::Release, &["a"]).confirmation, typed("a"));
+        assert_eq!(planned(&fleet, Action::Delete, &["v"]).confirmation, typed("v"));
+    }
+
+    /// DATA-07: what stays behind is named, with what it goes on costing.
+    #[test]
+    fn storage_that_a_release_leaves_behind_is_named_with_its_rate() {
+        let monthly = Rate::of_month(20.into(), 1.into(), 730.into(), Currency::EUR).unwrap();
+        let data = StorageItem {
+            name: Some("v-data".to_owned()),
+            rates: Rates::known().with(Component::Storage, monthly),
+            ..volume("vol-2", "0", &["a"])
+        };
+        let release = Effect { left_behind: vec!["vol-2".into()], ..effect("0", vec![disk(DataKind::LocalDisk)]) };
+        let offers = Offers { release: Offer::Yes(release), ..running("a").offers };
+        let fleet = over(vec![Instance { offers, ..running("a") }], vec![data]);
+        let plan = planned(&fleet, Action::Release, &["a"]);
+        assert_eq!(plan.targets[0].left_behind, [("v-data".to_owned(), vec![monthly])]);
+        assert_eq!(plan.goes_on().of(Currency::EUR), monthly);
+        assert!(plan.targets[0].rates_complete);
+        assert_eq!(plan.saves().of(Currency::USD), usd("1"));
+    }
+
+    #[test]
+    fn storage_that_stays_and_is_not_known_leaves_the_sum_open() {
+        let release = Effect { left_behind: vec!["vol-9".into()], ..effect("0", vec![]) };
+        let offers = Offers { release: Offer::Yes(release), ..running("a").offers };
+        let fleet = over(vec![Instance { offers, ..running("a") }], vec![]);
+        let target = planned(&fleet, Action::Release, &["a"]).targets.remove(0);
+        assert_eq!(target.left_behind, [("vol-9".to_owned(), vec![])]);
+        assert!(!target.rates_complete);
+    }
+
+    #[test]
+    fn a_volume_that_two_leave_behind_goes_on_costing_once() {
+        let sharing = |id: &str| {
+            let release = Effect { left_behind: vec!["v".into()], ..effect("0", vec![disk(DataKind::ContainerDisk)]) };
+            Instance { offers: Offers { release: Offer::Yes(release), ..running(id).offers }, ..running(id) }
+        };
+        let fleet = over(vec![sharing("a"), sharing("b")], vec![volume("v", "0.1", &["a", "b"])]);
+        let plan = planned(&fleet, Action::Release, &["a", "b"]);
+        assert_eq!(plan.goes_on().of(Currency::USD), usd("0.1"));
+        assert_eq!(plan.saves().of(Currency::USD), usd("2"));
+        assert_eq!(plan.confirmation, typed("release 2"));
+    }
+
+    fn bulk_settings() -> Settings {
+        let rules =
+            Rules { mine: vec![Matcher::parse("ft-*")], protect: vec![Matcher::parse("*-prod")], projects: Vec::new() };
+        Settings { rules, ..Settings::default() }
+    }
+
+    /// Bulk actions leave alone what is protected or not mine, and say so. Pointed at alone it is meant.
+    #[rstest]
+    #[case::instances(Action::Release)]
+    #[case::storage(Action::Delete)]
+    fn bulk_leaves_out_what_is_protected_or_not_mine_and_names_it(#[case] action: Action) {
+        let ids = ["ft-1", "ft-prod", "other", "ft-keep"];
+        let fleet = over(ids.map(running).to_vec(), ids.map(|id| volume(id, "0.1", &[])).to_vec());
+        let mut settings = bulk_settings();
+        let kept = if action == Action::Delete { item_identity } else { identity }("team", "ft-keep");
+        settings.single.insert(kept, Setting { protected: Some(true), ..Setting::default() });
+        let plan = with_settings(&fleet, &settings, action, &ids);
+        assert_eq!(names(&plan), ["ft-1"]);
+        assert_eq!(plan.confirmation, typed("ft-1"));
+        let expected =
+            [("ft-prod", &Hindrance::Protected), ("other", &Hindrance::NotMine), ("ft-keep", &Hindrance::Protected)];
+        assert_eq!(left_out(&plan), expected);
+        for id in ids {
+            assert_eq!(names(&with_settings(&fleet, &settings, action, &[id])), [id]);
+        }
+    }
+
+    #[test]
+    fn the_same_row_twice_is_one_row() {
+        let fleet = over(vec![running("ft-prod")], vec![]);
+        let plan = with_settings(&fleet, &bulk_settings(), Action::Release, &["ft-prod", "ft-prod"]);
+        assert_eq!(names(&plan), ["ft-prod"], "and no bulk");
+        assert_eq!(plan.confirmation, typed("ft-prod"));
+    }
+
+    #[test]
+    fn nothing_is_planned_on_any_read_only_path() {
+        let mut fleet = over(vec![running("a")], vec![volume("v", "0.1", &[])]);
+        let settings = Settings::default();
+        let actions = [Action::Stop, Action::Restart, Action::Release, Action::Delete];
+        for action in actions {
+            let pointed = if action == Action::Delete { item_identity("team", "v") } else { identity("team", "a") };
+            let read_only = plan(Basis { read_only: true, ..basis(&fleet, &settings) }, action, &[pointed.clone()]);
+            assert!(read_only.targets.is_empty());
+            assert_eq!(read_only.left_out[0].2, Hindrance::ReadOnly);
+            fleet.accounts[0].read_only = true;
+            let locked = plan(basis(&fleet, &settings), action, &[pointed]);
+            assert!(locked.targets.is_empty());
+            assert_eq!(locked.left_out[0].2, Hindrance::ReadOnlyAccount);
+            fleet.accounts[0].read_only = false;
+        }
+    }
+
+    #[test]
+    fn what_is_not_there_or_busy_or_in_doubt_is_left_out() {
+        let settings = Settings::default();
+        let mut fleet = over(vec![running("a"), running("b"), running("c")], vec![]);
+        fleet.released(&identity("team", "b"), at("09:00:05"));
+        fleet.poll("team", listed(vec![running("a")]), at("09:00:06"));
+        let busy = [identity("team", "a")];
+        let basis = Basis { under_way: &busy, ..basis(&fleet, &settings) };
+        let pointed = ["a", "b", "c", "x"].map(|id| identity("team", id));
+        let plan = super::plan(basis, Action::Stop, &pointed);
+        assert!(plan.targets.is_empty());
+        let expected = [
+            ("a", &Hindrance::UnderWay),
+            ("b", &Hindrance::NotThere),
+            ("c", &Hindrance::NotThere),
+            ("x", &Hindrance::NotThere),
+        ];
+        assert_eq!(left_out(&plan), expected);
+    }
+
+    #[test]
+    fn a_verb_for_the_other_kind_finds_nothing() {
+        let fleet = over(vec![running("a")], vec![volume("a", "0.1", &[])]);
+        let settings = Settings::default();
+        for (action, pointed) in [
+            (Action::Delete, identity("team", "a")),
+            (Action::Release, item_identity("team", "a")),
+            (Action::Stop, item_identity("team", "a")),
+        ] {
+            assert_eq!(plan(basis(&fleet, &settings), action, &[pointed]).left_out[0].2, Hindrance::NotThere);
+        }
+    }
+
+    #[rstest]
+    #[case::a_failed_request(Trouble::Request(error(ErrorKind::NoSuchId)), true)]
+    #[case::no_key(Trouble::Key("locked".to_owned()), false)]
+    #[case::another_tenant(Trouble::OtherTenant, false)]
+    #[case::a_double(Trouble::SameAs("lab".into()), false)]
+    fn an_account_whose_key_is_in_doubt_is_left_alone(#[case] trouble: Trouble, #[case] expected: bool) {
+        let mut fleet = over(vec![running("a")], vec![]);
+        fleet.accounts[0].fail(trouble, at("09:00:05"));
+        let plan = planned(&fleet, Action::Stop, &["a"]);
+        assert_eq!(plan.targets.len() == 1, expected);
+        if !expected {
+            assert_eq!(left_out(&plan), [("a", &Hindrance::AccountInTrouble)]);
+        }
+    }
+
+    #[test]
+    fn a_plan_of_an_unreachable_account_tells_the_age_of_what_it_shows() {
+        let mut fleet = over(vec![running("a")], vec![]);
+        fleet.poll("team", failed(ErrorKind::NoSuchId), at("09:10:00"));
+        assert_eq!(planned(&fleet, Action::Stop, &["a"]).targets[0].as_of, Some(at("09:00:00")));
+    }
+
+    #[test]
+    fn storage_in_use_is_not_deleted() {
+        let fleet = over(vec![running("a")], vec![volume("v", "0.1", &["a"])]);
+        let plan = planned(&fleet, Action::Delete, &["v"]);
+        assert_eq!(left_out(&plan), [("v", &Hindrance::Provider(Refusal::InUse))]);
+    }
+
+    #[test]
+    fn ending_what_is_paid_ahead_saves_nothing() {
+        let reserved = Instance { market: Market::Reserved { until: Some(at("23:00:00")) }, ..running("a") };
+        let plan = planned(&over(vec![reserved], vec![]), Action::Release, &["a"]);
+        assert!(plan.targets[0].prepaid && plan.saves().is_zero());
+    }
+
+    #[test]
+    fn the_risks_of_many_are_told_once() {
+        let risky = |id: &str| {
+            let stop = Effect { risks: vec![Risk::GpuMayBeTaken, Risk::AddressChanges], ..effect("0", vec![]) };
+            Instance { offers: Offers { stop: Offer::Yes(stop), ..running(id).offers }, ..running(id) }
+        };
+        let plan = planned(&over(vec![risky("a"), risky("b")], vec![]), Action::Stop, &["a", "b"]);
+        assert_eq!(plan.risks(), [Risk::GpuMayBeTaken, Risk::AddressChanges]);
+    }
+
+    #[test]
+    fn a_plan_reads_back_as_it_was_written() {
+        let rows = vec![running("a"), Instance { name: None, ..running("b") }];
+        let mut fleet = over(rows, vec![volume("v", "0.1", &["a"])]);
+        fleet.accounts[0].tenant = Some(Tenant { id: "t".to_owned() });
+        for plan in [
+            planned(&fleet, Action::Stop, &["a"]),
+            planned(&fleet, Action::Release, &["a", "b", "x"]),
+            planned(&fleet, Action::Delete, &["v"]),
+        ] {
+            let text = serde_json::to_string(&plan).unwrap();
+            assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), plan, "{text}");
+        }
+    }
+
+    fn any_rates() -> impl Strategy<Value = Rates> {
+        let currency = prop::sample::select(vec![Currency::USD, Currency::EUR]);
+        let line = (0i64..10_000_000_000_000, currency, any::<bool>()).prop_map(|(picos, currency, certain)| {
+            let rate = Rate::from_picos(picos, currency);
+            RateLine { component: Component::Compute, rate, estimated: false, certain }
+        });
+        (prop::collection::vec(line, 0..4), any::<bool>()).prop_map(|(lines, complete)| Rates { lines, complete })
+    }
+
+    proptest! {
+        /// Sums add up over targets and currencies, and no plan promises more than is charged now or less
+        /// than nothing.
+        #[test]
+        fn what_is_saved_and_what_goes_on_add_up(
+            rows in prop::collection::vec((any_rates(), any_rates(), any::<bool>()), 1..6),
+        ) {
+            let instances: Vec<Instance> = rows
+                .iter()
+                .enumerate()
+                .map(|(n, (before, after, reserved))| {
+                    let stop = Effect { rates_after: after.clone(), ..Effect::default() };
+                    let row = running(&n.to_string());
+                    Instance {
+                        rates: before.clone(),
+                        market: if *reserved { Market::Reserved { until: None } } else { Market::OnDemand },
+                        offers: Offers { stop: Offer::Yes(stop), ..row.offers.clone() },
+                        ..row
+                    }
+                })
+                .collect();
+            let ids: Vec<String> = (0..rows.len()).map(|n| n.to_string()).collect();
+            let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+            let fleet = over(instances, vec![]);
+            let plan = planned(&fleet, Action::Stop, &ids);
+            prop_assert_eq!(plan.targets.len(), rows.len());
+            for currency in [Currency::USD, Currency::EUR] {
+                let (mut saves, mut goes_on) = (0i64, 0i64);
+                for (before, after, reserved) in &rows {
+                    let (before, after) = (before.certain().of(currency).picos(), after.upper().of(currency).picos());
+                    saves += if *reserved { 0 } else { (before - after).max(0) };
+                    goes_on += after;
+                }
+                prop_assert_eq!(plan.saves().of(currency).picos(), saves);
+                prop_assert_eq!(plan.goes_on().of(currency).picos(), goes_on);
+                prop_assert!(plan.saves().of(currency).picos() <= fleet.burn().burn.of(currency).picos());
+            }
+            for (target, (before, after, _)) in plan.targets.iter().zip(&rows) {
+                prop_assert_eq!(target.rates_complete, before.complete && after.complete);
+            }
+        }
+    }
+}
