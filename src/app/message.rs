@@ -14,6 +14,7 @@ pub enum Msg {
     HintStop,
     HintStart,
     HintRelease,
+    HintTakeBack,
     HintMark,
     HintDetails,
     HintFilter,

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::{SignedDuration, Timestamp};
 use providers::error::{Problem, ProviderError};
 use providers::model::{
-    AccountName, Attachment, Balance, Identity, Instance, Phase, ProviderName, Rates, ResourceId, ResourceKind,
+    AccountName, Attachment, Balance, Identity, Instance, Market, Phase, ProviderName, Rates, ResourceId, ResourceKind,
     StorageItem, Tenant,
 };
 use providers::money::Burn;
@@ -285,17 +285,7 @@ impl Fleet {
     /// Sums of all certain rates and of all that may be charged; prepaid instances stand in neither.
     pub fn burn(&self) -> Totals {
         let mut totals = Totals::default();
-        for known in self.instances.values().filter(|known| !known.is_gone()) {
-            let rates = known.rates();
-            if matches!(known.row.market, providers::model::Market::Reserved { .. }) {
-                rates.upper().rates().iter().for_each(|rate| totals.prepaid.add(*rate));
-                continue;
-            }
-            totals.add(&rates);
-            if matches!(known.row.phase, Phase::Stopped | Phase::Reclaimed) && known.missing_since.is_none() {
-                rates.certain().rates().iter().for_each(|rate| totals.waste.add(*rate));
-            }
-        }
+        self.instances.values().for_each(|known| totals.add_instance(known));
         for known in self.storage.values().filter(|known| !known.is_gone()) {
             let rates = known.rates();
             totals.add(&rates);
@@ -439,6 +429,22 @@ pub struct Totals {
 }
 
 impl Totals {
+    /// Adds what one instance costs; nothing for one that is gone.
+    pub fn add_instance(&mut self, known: &Known<Instance>) {
+        if known.is_gone() {
+            return;
+        }
+        let rates = known.rates();
+        if matches!(known.row.market, Market::Reserved { .. }) {
+            rates.upper().rates().iter().for_each(|rate| self.prepaid.add(*rate));
+            return;
+        }
+        self.add(&rates);
+        if matches!(known.row.phase, Phase::Stopped | Phase::Reclaimed) && known.missing_since.is_none() {
+            rates.certain().rates().iter().for_each(|rate| self.waste.add(*rate));
+        }
+    }
+
     fn add(&mut self, rates: &Rates) {
         rates.certain().rates().iter().for_each(|rate| self.burn.add(*rate));
         rates.upper().rates().iter().for_each(|rate| self.upper.add(*rate));
