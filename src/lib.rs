@@ -1,3 +1,4 @@
 //! rentop: one live screen for every GPU that you rent.
 pub mod app;
 pub mod rules;
+pub mod ui;

@@ -151,8 +151,7 @@ pub fn rebuild(world: &World, view: &mut View, resort: bool, now: Timestamp) {
         view.ranks.extend(fresh.into_iter().enumerate().map(|(at, identity)| (identity, next + at)));
     }
 
-    view.attention =
-        rows.iter().filter(|known| needs_you(known, operations.get(&known.identity).copied())).count();
+    view.attention = rows.iter().filter(|known| needs_you(known, operations.get(&known.identity).copied())).count();
     let groups = group(world, view, ordered.into_iter().map(|(known, _)| known).collect());
     view.sums = groups.iter().filter_map(|(key, members)| Some((key.clone()?, sum(members, &operations)))).collect();
     view.lines = lines(view, groups);
