@@ -79,9 +79,30 @@ fn ls_tells_the_whole_fleet_as_the_contract_says() {
     assert_eq!(llama["market"], "on_demand");
     assert!(llama["spent"].is_null() && llama["idle"].is_null());
     for key in [
-        "account", "provider", "id", "name", "phase", "provider_phase", "missing_since", "market", "reserved_until", "gpu",
-        "rate", "created_at", "started_at", "usage", "idle", "spent", "checkpoint", "next", "ssh", "region", "labels",
-        "project", "protected", "mine",
+        "account",
+        "provider",
+        "id",
+        "name",
+        "phase",
+        "provider_phase",
+        "missing_since",
+        "market",
+        "reserved_until",
+        "gpu",
+        "rate",
+        "created_at",
+        "started_at",
+        "usage",
+        "idle",
+        "spent",
+        "checkpoint",
+        "next",
+        "ssh",
+        "region",
+        "labels",
+        "project",
+        "protected",
+        "mine",
     ] {
         assert!(llama.as_object().unwrap().contains_key(key), "`{key}` is left out");
     }
@@ -95,7 +116,10 @@ fn ls_tells_the_whole_fleet_as_the_contract_says() {
     let mut sum = Decimal::ZERO;
     for instance in listing["instances"].as_array().unwrap() {
         let rate = &instance["rate"];
-        assert_eq!(number(&rate["compute"]) + number(&rate["storage"]) + number(&rate["other"]), number(&rate["total"]));
+        assert_eq!(
+            number(&rate["compute"]) + number(&rate["storage"]) + number(&rate["other"]),
+            number(&rate["total"])
+        );
         sum += number(&rate["total"]);
     }
     for item in listing["storage"].as_array().unwrap() {
@@ -120,10 +144,15 @@ fn ls_answers_from_the_ledger_while_that_is_young() {
 #[test]
 fn one_failing_account_costs_exit_code_3_and_hides_nobody_else() {
     let three = three();
-    let harm = Harm::Answer { status: 502, headers: vec![], content_type: "text/html", body: "<html>bad</html>".into() };
+    let harm =
+        Harm::Answer { status: 502, headers: vec![], content_type: "text/html", body: "<html>bad</html>".into() };
     three.vast.fault("GET", "", 20, harm);
     let ran = three.lab.run(&["ls", "--json"]).ends_with(3);
-    assert!(ran.stderr.contains("vast/me") && ran.stderr.contains("502") && !ran.stderr.contains("<html>"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("vast/me") && ran.stderr.contains("502") && !ran.stderr.contains("<html>"),
+        "{}",
+        ran.stderr
+    );
     assert_eq!(ran.json()["instances"].as_array().unwrap().len(), 4);
 }
 
@@ -138,7 +167,8 @@ fn stop_start_and_release_wait_for_the_poll_that_proves_them() {
     three.lab.run(&["release", "sd-lora", "--yes", "--lose-data"]).ends_with(0);
     assert_eq!(life(&three.vast, "31000001"), Life::Gone);
     let audit = three.lab.run(&["audit", "--json"]).ends_with(0).json();
-    let actions: Vec<_> = audit["actions"].as_array().unwrap().iter().map(|line| (&line["action"], &line["outcome"])).collect();
+    let actions: Vec<_> =
+        audit["actions"].as_array().unwrap().iter().map(|line| (&line["action"], &line["outcome"])).collect();
     assert_eq!(actions.len(), 3);
     assert_eq!(actions[0], (&"release".into(), &"done".into()));
     assert!(audit["actions"][0]["by"].as_str().unwrap().starts_with("tester@"));

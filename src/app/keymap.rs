@@ -44,7 +44,7 @@ use Place::{Activity, Everywhere, Fleet, Plan};
 pub static BINDINGS: &[Binding] = &[
     danger(Fleet, &[Key::char('s')], A::StopOrStart, Msg::HintStop, Msg::HelpStop),
     danger(Fleet, &[Key::char('x')], A::End, Msg::HintRelease, Msg::HelpRelease),
-    binding(Fleet, &[Key::char('u')], A::TakeBack, None, Msg::HelpTakeBack),
+    binding(Fleet, &[Key::char('u')], A::TakeBack, Some(Msg::HintTakeBack), Msg::HelpTakeBack),
     binding(Fleet, &[Key::char(' ')], A::Mark, Some(Msg::HintMark), Msg::HelpMark),
     binding(Fleet, &[Key::plain(Code::Enter)], A::Details, Some(Msg::HintDetails), Msg::HelpDetails),
     binding(Fleet, &[Key::char('/')], A::Filter, Some(Msg::HintFilter), Msg::HelpFilter),

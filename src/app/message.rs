@@ -14,6 +14,7 @@ pub enum Msg {
     HintStop,
     HintStart,
     HintRelease,
+    HintTakeBack,
     HintMark,
     HintDetails,
     HintFilter,
@@ -66,6 +67,7 @@ pub enum Msg {
     },
     LeftOut {
         name: String,
+        action: providers::model::Action,
         hindrance: Hindrance,
     },
     MixedMarks,

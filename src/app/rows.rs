@@ -8,7 +8,7 @@ use providers::model::{AccountName, Identity, Instance, Market, Phase, ProviderN
 
 use super::message::{GroupName, QuickName, SortName};
 use super::state::{View, World};
-use crate::rules::fleet::Known;
+use crate::rules::fleet::{Known, Totals};
 use crate::rules::saga::Operation;
 
 /// What a group has in common.
@@ -43,6 +43,15 @@ impl MarketName {
 pub enum Line {
     Group(GroupKey),
     Instance(Identity),
+}
+
+/// Sums over the rows of a group that the filters let through, folded away or not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GroupSum {
+    pub rows: usize,
+    /// Rows that somebody should look at now.
+    pub attention: usize,
+    pub totals: Totals,
 }
 
 /// From so many rows on the fleet is grouped by account unless somebody chose otherwise.
@@ -142,40 +151,61 @@ pub fn rebuild(world: &World, view: &mut View, resort: bool, now: Timestamp) {
         view.ranks.extend(fresh.into_iter().enumerate().map(|(at, identity)| (identity, next + at)));
     }
 
-    view.lines = group(world, view, ordered.into_iter().map(|(known, _)| known).collect());
+    view.attention = rows.iter().filter(|known| needs_you(known, operations.get(&known.identity).copied())).count();
+    let groups = group(world, view, ordered.into_iter().map(|(known, _)| known).collect());
+    view.sums = groups.iter().filter_map(|(key, members)| Some((key.clone()?, sum(members, &operations)))).collect();
+    view.lines = lines(view, groups);
     view.marks.retain(|identity| world.fleet.instances.get(identity).is_some_and(|known| !known.is_gone()));
     view.lines_stale = false;
 }
 
-fn group(world: &World, view: &View, ordered: Vec<&Known<Instance>>) -> Vec<Line> {
+type Members<'a> = Vec<&'a Known<Instance>>;
+
+/// The groups with their members; one without a key when there is no grouping.
+fn group<'a>(world: &'a World, view: &View, ordered: Members<'a>) -> Vec<(Option<GroupKey>, Members<'a>)> {
     let name = grouping(world, view);
     if name == GroupName::None {
-        return ordered.into_iter().map(|known| Line::Instance(known.identity.clone())).collect();
+        return vec![(None, ordered)];
     }
-    let mut groups: Vec<(GroupKey, Vec<&Known<Instance>>)> = Vec::new();
+    let mut groups: Vec<(Option<GroupKey>, Members<'a>)> = Vec::new();
     if name == GroupName::Account && view.filter.is_empty() && view.quick == QuickName::All {
         // An account without instances has a balance and a state to show all the same.
-        groups.extend(world.fleet.accounts.iter().map(|account| (GroupKey::Account(account.name.clone()), Vec::new())));
+        let accounts = world.fleet.accounts.iter().map(|account| GroupKey::Account(account.name.clone()));
+        groups.extend(accounts.map(|key| (Some(key), Vec::new())));
     }
     for known in ordered {
         let Some(key) = group_key(world, known, name) else { continue };
-        match groups.iter_mut().find(|(other, _)| *other == key) {
+        match groups.iter_mut().find(|(other, _)| other.as_ref() == Some(&key)) {
             Some((_, members)) => members.push(known),
-            None => groups.push((key, vec![known])),
+            None => groups.push((Some(key), vec![known])),
         }
     }
     if name != GroupName::Account {
         groups.sort_by(|a, b| a.0.cmp(&b.0));
     }
+    groups
+}
+
+fn lines(view: &View, groups: Vec<(Option<GroupKey>, Members<'_>)>) -> Vec<Line> {
     let mut lines = Vec::new();
     for (key, members) in groups {
-        let folded = view.folded.contains(&key);
-        lines.push(Line::Group(key));
+        let folded = key.as_ref().is_some_and(|key| view.folded.contains(key));
+        lines.extend(key.map(Line::Group));
         if !folded {
             lines.extend(members.into_iter().map(|known| Line::Instance(known.identity.clone())));
         }
     }
     lines
+}
+
+fn sum(members: &[&Known<Instance>], operations: &BTreeMap<&Identity, &Operation>) -> GroupSum {
+    let mut sum = GroupSum::default();
+    for known in members {
+        sum.rows += 1;
+        sum.attention += usize::from(needs_you(known, operations.get(&known.identity).copied()));
+        sum.totals.add_instance(known);
+    }
+    sum
 }
 
 /// Every word must be found somewhere in what the row is called.

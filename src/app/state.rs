@@ -10,7 +10,7 @@ use tui_input::Input;
 
 use super::action::Key;
 use super::message::{GroupName, Msg, QuickName, Shown, SortName};
-use super::rows::{GroupKey, Line};
+use super::rows::{GroupKey, GroupSum, Line};
 use crate::rules::fleet::{Account, Fleet, Totals};
 use crate::rules::memory::{Collector, LedgerNotice};
 use crate::rules::plan::Plan;
@@ -142,6 +142,10 @@ pub struct View {
     pub height: u16,
     /// The lines of the fleet as painted, computed when something changed.
     pub lines: Vec<Line>,
+    /// The sums of each group among them.
+    pub sums: BTreeMap<GroupKey, GroupSum>,
+    /// How many rows of the whole fleet somebody should look at now.
+    pub attention: usize,
     /// How many accounts are in trouble: each has a line of its own, as far as there is room.
     pub trouble: usize,
     /// How many rows the filters hide.
@@ -179,6 +183,8 @@ impl View {
             width: 80,
             height: 24,
             lines: Vec::new(),
+            sums: BTreeMap::new(),
+            attention: 0,
             trouble: 0,
             hidden: 0,
             cursor: None,

@@ -3,6 +3,8 @@
 mod view;
 mod world;
 
+pub use view::stop_or_start_of;
+
 use jiff::{SignedDuration, Timestamp};
 
 use super::effect::Effect;

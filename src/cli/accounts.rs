@@ -45,7 +45,8 @@ pub fn run(common: &Common, output: Output) -> Result<Exit, Stop> {
             Table::new(&["ACCOUNT", "PROVIDER", "STATE", " INSTANCES", " STORAGE", " BALANCE", " RUNWAY", "ACCESS"]);
         let or_dash = |text: Option<String>| text.unwrap_or_else(|| "—".to_owned());
         for line in &listing.accounts {
-            let balance = line.account.balance.as_ref().map(|balance| format!("{} {}", balance.amount, balance.currency));
+            let balance =
+                line.account.balance.as_ref().map(|balance| format!("{} {}", balance.amount, balance.currency));
             table.row(vec![
                 line.account.account.clone(),
                 line.account.provider.clone(),

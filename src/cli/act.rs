@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
-use providers::model::{Action, AccountName, Identity};
+use providers::model::{AccountName, Action, Identity};
 
 use super::ls::{settled, told_trouble};
 use super::setup::{self, Kind, Program, Setup};
@@ -10,13 +10,12 @@ use super::{ActArgs, Common, Exit, Stop};
 use crate::app::Event;
 use crate::app::event::{Intent, WorldEvent};
 use crate::app::state::World;
-use crate::config::Language;
 use crate::rules::naming::{Pointed, point};
 use crate::rules::plan::{self, Basis, Confirmation, Hindrance, Plan};
 use crate::rules::saga::{Authority, Confirmed, NotSent, Operation, Outcome, Step, confirm};
 use crate::runtime::clock;
 use crate::runtime::errand::Errand;
-use crate::ui::text;
+use crate::ui::{Look, plain};
 
 pub fn run(common: &Common, action: Action, args: &ActArgs) -> Result<Exit, Stop> {
     let setup = Setup::read(common)?;
@@ -47,6 +46,7 @@ async fn act(errand: &mut Errand, setup: &Setup, action: Action, args: &ActArgs)
         // What could not be asked may be why it was not found.
         told_trouble(&errand.state);
     })?;
+    let look = setup.look();
     let now = clock::now();
     let plan = {
         let world = &errand.state.world;
@@ -61,14 +61,14 @@ async fn act(errand: &mut Errand, setup: &Setup, action: Action, args: &ActArgs)
         plan::plan(basis, action, std::slice::from_ref(&identity))
     };
     if let Some((_, name, hindrance)) = plan.left_out.first() {
-        let message = format!("{name}: {}", text::hindrance(hindrance, action, setup.language));
+        let message = format!("{name}: {}", setup.language.hindrance(hindrance, action));
         let exit = if *hindrance == Hindrance::NotThere { Exit::Usage } else { Exit::Refused };
         return Err(Stop { exit, message });
     }
-    for line in text::plan_lines(&plan, setup.language, now) {
+    for line in plain::plan_lines(&plan, &look, setup.config.currency, now) {
         eprintln!("{line}");
     }
-    let authority = authority(&plan, args, setup.language)?;
+    let authority = authority(&plan, args, &look)?;
     errand.take(Event::World(WorldEvent::Intent(Intent::Begin { plan: Box::new(plan), authority })));
     let Some(op) = errand.state.world.operation_on(&identity).map(|operation| operation.id) else {
         return Err(Stop::failed("the action could not be begun"));
@@ -85,7 +85,7 @@ async fn act(errand: &mut Errand, setup: &Setup, action: Action, args: &ActArgs)
     let Some(operation) = errand.state.world.operations.get(&op) else {
         return Err(Stop::failed("the action was lost sight of"));
     };
-    Ok(tell(operation, setup.language))
+    Ok(tell(operation, &look))
 }
 
 fn find(world: &World, args: &ActArgs) -> Result<Identity, Stop> {
@@ -110,7 +110,7 @@ fn find(world: &World, args: &ActArgs) -> Result<Identity, Stop> {
 }
 
 /// What entitles the action: flags, or an answer at the terminal.
-fn authority(plan: &Plan, args: &ActArgs, language: Language) -> Result<Authority, Stop> {
+fn authority(plan: &Plan, args: &ActArgs, look: &Look) -> Result<Authority, Stop> {
     let typed = matches!(plan.confirmation, Confirmation::Typed(_));
     if args.yes {
         return match (typed, args.lose_data) {
@@ -124,13 +124,13 @@ fn authority(plan: &Plan, args: &ActArgs, language: Language) -> Result<Authorit
     }
     match &plan.confirmation {
         Confirmation::Typed(expected) => {
-            let answer = ask(&text::type_to_confirm(expected, language))?;
+            let answer = ask(&plain::type_to_confirm(expected, look))?;
             match confirm(plan, Some(&answer)) {
                 Confirmed::Yes(authority) => Ok(authority),
                 Confirmed::NotYet => Err(Stop::refused("that is not what was to be typed; nothing was sent")),
             }
         }
-        Confirmation::Countdown => match ask(&text::yes_or_no(language))?.to_lowercase().as_str() {
+        Confirmation::Countdown => match ask("[y/N]")?.to_lowercase().as_str() {
             "y" | "yes" | "是" => Ok(Authority::Confirmed),
             _ => Err(Stop::refused("nothing was sent")),
         },
@@ -146,8 +146,8 @@ fn ask(question: &str) -> Result<String, Stop> {
 }
 
 /// Says how it ended.
-fn tell(operation: &Operation, language: Language) -> Exit {
-    println!("{}", text::operation_line(operation, language));
+fn tell(operation: &Operation, look: &Look) -> Exit {
+    println!("{}", plain::operation_line(operation, look, clock::now()));
     match &operation.step {
         Step::Ended { outcome: Outcome::Done { .. }, .. } | Step::Confirming { .. } => Exit::Done,
         Step::Ended {

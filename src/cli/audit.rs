@@ -9,7 +9,8 @@ use super::setup::{self, Kind, Program, Setup};
 use super::table::{Table, print_json};
 use super::{Common, Exit, Output, Stop};
 use crate::rules::saga::{Authority, Operation, Outcome, Step};
-use crate::ui::text;
+use crate::runtime::clock;
+use crate::ui::plain;
 
 /// So many of the latest actions are told.
 const LATEST: u32 = 1000;
@@ -67,7 +68,8 @@ pub fn run(common: &Common, output: Output) -> Result<Exit, Stop> {
     }
     let mut table = Table::new(&["AT", "BY", "ACTION", "ACCOUNT", "NAME", "ID", "OUTCOME", " SAVES/H", "DETAIL"]);
     for line in &listing.actions {
-        let saves: Vec<String> = line.saves.iter().map(|saves| format!("{} {}", saves.amount, saves.currency)).collect();
+        let saves: Vec<String> =
+            line.saves.iter().map(|saves| format!("{} {}", saves.amount, saves.currency)).collect();
         table.row(vec![
             line.at.to_zoned_datetime(setup.config.timezone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string(),
             line.by.clone(),
@@ -116,7 +118,7 @@ fn line(operation: &Operation, setup: &Setup) -> Line {
         sent_at: operation.sent_at,
         answer: operation.answer.clone(),
         outcome,
-        detail: text::operation_line(operation, setup.language),
+        detail: plain::operation_line(operation, &setup.look(), clock::now()),
         ended_at,
         saves: saves
             .into_iter()

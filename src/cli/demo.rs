@@ -10,7 +10,8 @@ use rust_decimal::Decimal;
 use super::setup::{self, Kind, Setup};
 use super::{Common, Exit, Stop, screen};
 use crate::config::{AccountConfig, Config, KeySource, Language, Places};
-use crate::rules::settings::{Matcher, ProjectRule, Rules};
+use crate::rules::matcher::Matcher;
+use crate::rules::settings::{ProjectRule, Rules};
 use crate::runtime::clock;
 
 /// The key of every simulated account. It opens nothing else.
@@ -20,8 +21,7 @@ pub fn run(common: &Common) -> Result<Exit, Stop> {
     screen::need_terminal()?;
     let folder = tempfile::Builder::new().prefix("rentop-demo-").tempdir().map_err(Stop::failed)?;
     let language = Language::of_the_user().map_err(|error| Stop::usage(error.to_string()))?;
-    let places =
-        Places { config_file: folder.path().join("config.toml"), state_dir: folder.path().join("state") };
+    let places = Places { config_file: folder.path().join("config.toml"), state_dir: folder.path().join("state") };
     places.prepare_state_dir().map_err(|error| Stop::usage(error.to_string()))?;
     let key_file = folder.path().join("key");
     write_key(&key_file).map_err(Stop::failed)?;
@@ -218,11 +218,8 @@ fn vast(clock: SimClock) -> World {
             ..up("31000015", "", 0, now)
         },
     ];
-    world.happenings = vec![Happening {
-        at: now + SignedDuration::from_secs(50),
-        machine: "31000012".to_owned(),
-        life: Life::Outbid,
-    }];
+    world.happenings =
+        vec![Happening { at: now + SignedDuration::from_secs(50), machine: "31000012".to_owned(), life: Life::Outbid }];
     world
 }
 

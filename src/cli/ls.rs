@@ -290,7 +290,8 @@ pub fn account_line(world: &World, account: &Account, now: Timestamp) -> Account
         as_of: account.as_of,
         error: account.trouble.as_ref().map(|trouble| trouble.value.line()),
         balance,
-        runway_hours: runway::runway(&world.fleet, account).map(|runway| runway.hours.round_dp(1).normalize().to_string()),
+        runway_hours: runway::runway(&world.fleet, account)
+            .map(|runway| runway.hours.round_dp(1).normalize().to_string()),
     }
 }
 

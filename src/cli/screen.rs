@@ -7,9 +7,8 @@ use super::{Common, Exit, Stop};
 use crate::app::event::WorldEvent;
 use crate::config::{self, AccountConfig, Places, offers};
 use crate::runtime::accounts::Accounts;
-use crate::runtime::screen::{self, Ended};
 use crate::runtime::clock;
-use crate::ui::Look;
+use crate::runtime::screen::{self, Ended};
 
 pub fn run(common: &Common) -> Result<Exit, Stop> {
     need_terminal()?;
@@ -32,7 +31,7 @@ pub fn show(
     add: &dyn Fn(&Accounts, usize) -> Result<WorldEvent, String>,
 ) -> Result<Exit, Stop> {
     let _log = setup::log(&setup.places.state_dir);
-    let look = Look::of_environment(setup.language, &config::process_environment);
+    let look = setup.look();
     let runtime = setup::runtime()?;
     let (ended, farewell) = runtime.block_on(async {
         let Program { mut state, performer, mut inbox } = setup.program(kind)?;

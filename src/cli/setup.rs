@@ -13,6 +13,7 @@ use crate::runtime::accounts::Accounts;
 use crate::runtime::effects::Performer;
 use crate::runtime::keeper::Keeper;
 use crate::runtime::{Inbox, clock};
+use crate::ui::Look;
 
 /// Everything that a command needs before it begins.
 pub struct Setup {
@@ -101,10 +102,16 @@ impl Setup {
         };
         let view = View::new(fixed, self.offered());
         let (inbox, outbox) = Inbox::new();
-        let keeper = Keeper::start(self.places.state_dir.clone(), owner, outbox.clone(), kind != Kind::OneShot).map_err(Stop::failed)?;
+        let keeper = Keeper::start(self.places.state_dir.clone(), owner, outbox.clone(), kind != Kind::OneShot)
+            .map_err(Stop::failed)?;
         let accounts = Accounts::new(self.config.accounts.iter().cloned());
         let performer = Performer { accounts, keeper, outbox, read_only: self.read_only };
         Ok(Program { state: State { world, view, leaving: false }, performer, inbox })
+    }
+
+    /// How this terminal is written to.
+    pub fn look(&self) -> Look {
+        Look::of_environment(self.language, &config::process_environment)
     }
 
     fn offered(&self) -> Vec<OfferedAccount> {
@@ -134,12 +141,14 @@ pub fn end(runtime: tokio::runtime::Runtime) {
 /// Logs go to a file in the state folder, a new one each day; never to the terminal. Keep the guard: with
 /// it the last lines are lost.
 pub fn log(state_dir: &Path) -> Option<tracing_appender::non_blocking::WorkerGuard> {
+    let folder = state_dir.join("logs");
+    std::fs::create_dir_all(&folder).ok()?;
     let files = tracing_appender::rolling::Builder::new()
         .rotation(tracing_appender::rolling::Rotation::DAILY)
         .filename_prefix("rentop")
         .filename_suffix("log")
         .max_log_files(7)
-        .build(state_dir.join("logs"))
+        .build(folder)
         .ok()?;
     let (writer, guard) = tracing_appender::non_blocking(files);
     let filter = tracing_subscriber::EnvFilter::try_from_env("RENTOP_LOG")

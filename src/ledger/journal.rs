@@ -52,7 +52,7 @@ impl Ledger {
         let target = &operation.target.identity;
         let (account, id) = (target.account.as_str(), target.id.as_str());
         let (kind, generation) = (row::kind_word(target.kind), target.generation);
-        let step = step_word(&operation.step);
+        let step = operation.step.word();
         let ended_at = match &operation.step {
             Step::Ended { at, .. } => Some(row::millis(*at)),
             _ => None,
@@ -117,19 +117,6 @@ fn line(row: &rusqlite::Row) -> Option<JournalLine> {
         step: row::text(row, 2)?.to_owned(),
         operation: read_operation(row)?,
     })
-}
-
-fn step_word(step: &Step) -> &'static str {
-    match step {
-        Step::Countdown { .. } => "countdown",
-        Step::Checking { .. } => "checking",
-        Step::Sending { .. } => "sending",
-        Step::Waiting { .. } => "waiting",
-        Step::Verifying { .. } => "verifying",
-        Step::Confirming { .. } => "confirming",
-        Step::Overdue { .. } => "overdue",
-        Step::Ended { .. } => "ended",
-    }
 }
 
 #[cfg(test)]

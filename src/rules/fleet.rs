@@ -527,17 +527,7 @@ impl Totals {
         storage: impl Iterator<Item = &'a Known<StorageItem>>,
     ) -> Self {
         let mut totals = Totals::default();
-        for known in instances.filter(|known| !known.is_gone()) {
-            let rates = known.rates();
-            if matches!(known.row.market, Market::Reserved { .. }) {
-                rates.upper().rates().iter().for_each(|rate| totals.prepaid.add(*rate));
-                continue;
-            }
-            totals.add(&rates);
-            if matches!(known.row.phase, Phase::Stopped | Phase::Reclaimed) {
-                rates.certain().rates().iter().for_each(|rate| totals.waste.add(*rate));
-            }
-        }
+        instances.for_each(|known| totals.add_instance(known));
         for known in storage.filter(|known| !known.is_gone()) {
             let rates = known.rates();
             totals.add(&rates);
@@ -546,6 +536,22 @@ impl Totals {
             }
         }
         totals
+    }
+
+    /// Adds what one instance costs; nothing for one that is gone.
+    pub fn add_instance(&mut self, known: &Known<Instance>) {
+        if known.is_gone() {
+            return;
+        }
+        let rates = known.rates();
+        if matches!(known.row.market, Market::Reserved { .. }) {
+            rates.upper().rates().iter().for_each(|rate| self.prepaid.add(*rate));
+            return;
+        }
+        self.add(&rates);
+        if matches!(known.row.phase, Phase::Stopped | Phase::Reclaimed) {
+            rates.certain().rates().iter().for_each(|rate| self.waste.add(*rate));
+        }
     }
 
     fn add(&mut self, rates: &Rates) {

@@ -186,6 +186,22 @@ pub enum Step {
     },
 }
 
+impl Step {
+    /// The word of the journal and of `--json`.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Step::Countdown { .. } => "countdown",
+            Step::Checking { .. } => "checking",
+            Step::Sending { .. } => "sending",
+            Step::Waiting { .. } => "waiting",
+            Step::Verifying { .. } => "verifying",
+            Step::Confirming { .. } => "confirming",
+            Step::Overdue { .. } => "overdue",
+            Step::Ended { .. } => "ended",
+        }
+    }
+}
+
 /// One action on one resource.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Operation {

@@ -32,7 +32,9 @@ enum Work {
     /// The background check found damage.
     Damaged(String),
     Audit(u32, oneshot::Sender<Result<Vec<Operation>, LedgerError>>),
-    End { release: bool },
+    End {
+        release: bool,
+    },
 }
 
 /// A handle on the ledger's thread.

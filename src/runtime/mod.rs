@@ -7,7 +7,7 @@ pub mod crash;
 pub mod effects;
 pub mod errand;
 pub mod keeper;
-//pub mod screen;
+pub mod screen;
 pub mod terminal;
 
 use jiff::Timestamp;

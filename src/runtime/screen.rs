@@ -105,10 +105,7 @@ async fn in_terminal(
                         repaint(screen, state)?;
                     }
                     Some(Effect::AddOffered(at)) => {
-                        let added = add(at).map_or_else(
-                            |error| Event::View(ViewEvent::NotAdded(error)),
-                            Event::World,
-                        );
+                        let added = add(at).map_or_else(|error| Event::View(ViewEvent::NotAdded(error)), Event::World);
                         performer.outbox.put(added);
                     }
                     _ => {}
@@ -215,5 +212,5 @@ impl Signals {
 
 /// One line for after the screen: what goes on, what it will have cost by the morning, and who watches.
 pub fn farewell(state: &State, look: &Look, now: Timestamp) -> Option<String> {
-    ui::text::farewell(state, look.language, now)
+    ui::plain::farewell(state, look, now)
 }

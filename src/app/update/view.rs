@@ -380,7 +380,7 @@ fn propose(state: &mut State, deed: Deed, now: Timestamp) -> Vec<Effect> {
     let plan = make_plan(state, deed, &pointed, now);
     if plan.targets.is_empty() {
         if let Some((_, name, hindrance)) = plan.left_out.into_iter().next() {
-            say(&mut state.view, Msg::LeftOut { name, hindrance }, now);
+            say(&mut state.view, Msg::LeftOut { name, action: deed, hindrance }, now);
         }
         return vec![];
     }

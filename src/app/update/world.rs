@@ -322,7 +322,7 @@ fn begin(world: &mut World, plan: Plan, authority: Authority, now: Timestamp) ->
             () => None,
         };
         if let Some(hindrance) = hindrance {
-            world.news.push(Msg::LeftOut { name: target.name, hindrance });
+            world.news.push(Msg::LeftOut { name: target.name, action: plan.action, hindrance });
             continue;
         }
         // One that is overdue gives way to what the person decides now.

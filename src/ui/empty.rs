@@ -1,0 +1,107 @@
+//! What the fleet shows when it has no rows: what this is for, and the next key.
+
+use ratatui::layout::Rect;
+
+use super::paint::{Paint, Runs, dim, plain, run};
+use super::scene::Scene;
+use super::text::{Phrase, Word};
+use super::theme::Role;
+
+/// Paints the empty fleet; false when there are lines to show instead.
+pub fn paint(paint: &mut Paint, scene: &Scene, area: Rect) -> bool {
+    if !scene.state.view.lines.is_empty() {
+        return false;
+    }
+    let lines = lines(scene);
+    let y = area.y + 1;
+    for (row, line) in lines.iter().take(usize::from(area.height.saturating_sub(1))).enumerate() {
+        paint.runs(area.x + 2, y + row as u16, area.width.saturating_sub(4), line);
+    }
+    true
+}
+
+fn lines(scene: &Scene) -> Vec<Runs> {
+    let (world, view) = (&scene.state.world, &scene.state.view);
+    if world.fleet.accounts.is_empty() {
+        return if view.offered.is_empty() { no_accounts(scene) } else { first_run(scene) };
+    }
+    if view.hidden > 0 {
+        return nothing_matches(scene);
+    }
+    if world.fleet.accounts.iter().any(|account| account.as_of.is_some()) {
+        return nothing_rented(scene);
+    }
+    loading(scene)
+}
+
+/// Keys were found in the environment: one key each makes them accounts.
+fn first_run(scene: &Scene) -> Vec<Runs> {
+    let language = scene.look.language;
+    let mut lines = vec![
+        vec![run(language.word(Word::Welcome), Role::Strong)],
+        vec![dim(language.word(Word::WhatItIs))],
+        Runs::new(),
+        vec![plain(language.word(Word::FoundKeys))],
+        Runs::new(),
+    ];
+    for (at, offered) in scene.state.view.offered.iter().take(9).enumerate() {
+        lines.push(vec![
+            run(format!("  {}  ", at + 1), Role::Accent),
+            run(format!("{:<12}", offered.provider), Role::Strong),
+            dim(language.phrase(&Phrase::FromVariable { variable: &offered.variable })),
+        ]);
+    }
+    lines.push(Runs::new());
+    lines.push(vec![dim(language.phrase(&Phrase::ConfigAt { path: &scene.state.view.fixed.config_path }))]);
+    lines
+}
+
+fn no_accounts(scene: &Scene) -> Vec<Runs> {
+    let language = scene.look.language;
+    let variables = providers::PROVIDERS.iter().filter_map(|entry| entry.key_env.first().copied());
+    vec![
+        vec![run(language.word(Word::NoAccounts), Role::Strong)],
+        vec![dim(language.word(Word::WhatItIs))],
+        Runs::new(),
+        vec![plain(language.word(Word::SetAKey))],
+        variables.into_iter().map(|variable| run(format!("  {variable}"), Role::Accent)).collect(),
+        vec![plain(language.phrase(&Phrase::OrConfigAt { path: &scene.state.view.fixed.config_path }))],
+        Runs::new(),
+        vec![plain(language.word(Word::OrDemo)), run("  rentop demo", Role::Accent)],
+    ]
+}
+
+fn nothing_matches(scene: &Scene) -> Vec<Runs> {
+    let (language, view) = (scene.look.language, &scene.state.view);
+    let filter = if view.filter.is_empty() { language.quick(view.quick) } else { view.filter.as_str() };
+    vec![
+        vec![plain(language.phrase(&Phrase::NothingMatches { filter, hidden: view.hidden }))],
+        vec![run("esc", Role::Accent), dim(format!(" {}", language.word(Word::ShowsAll)))],
+    ]
+}
+
+fn nothing_rented(scene: &Scene) -> Vec<Runs> {
+    let language = scene.look.language;
+    vec![
+        vec![plain(language.word(Word::NothingRented))],
+        vec![dim(language.phrase(&Phrase::AccountsAsked { count: scene.state.world.fleet.accounts.len() }))],
+    ]
+}
+
+/// Nobody has answered yet: whom we ask, and for how long.
+fn loading(scene: &Scene) -> Vec<Runs> {
+    let language = scene.look.language;
+    let waits = scene.state.world.fleet.accounts.iter().any(|account| account.trouble.is_none());
+    let head = if waits { Word::Loading } else { Word::NobodyAnswered };
+    let mut lines = vec![vec![plain(language.word(head))], Runs::new()];
+    for account in &scene.state.world.fleet.accounts {
+        let mut line = vec![plain(format!("  {}  ", scene.account_title(&account.name)))];
+        line.push(match (&account.trouble, account.pacing.in_flight) {
+            (Some(trouble), _) => run(language.trouble(&trouble.value), Role::Urgent),
+            (None, Some(asked)) => dim(language.phrase(&Phrase::AskingFor { age: &scene.since(asked) })),
+            (None, None) => dim(language.word(Word::NotAskedYet)),
+        });
+        lines.push(line);
+    }
+    lines
+}

@@ -1,0 +1,585 @@
+//! The list of the fleet: groups and rows, in columns that leave by their rank when it gets narrow.
+
+use providers::model::{Instance, Market, Phase, Rates, Remark};
+use ratatui::layout::Rect;
+
+use super::format;
+use super::paint::{Paint, Run, Runs, dim, plain, run};
+use super::scene::{Scene, name_of};
+use super::text::{Phrase, Word};
+use super::theme::Role;
+use crate::app::message::GroupName;
+use crate::app::rows::{self, GroupKey, Line};
+use crate::rules::fleet::{Freshness, Known};
+use crate::rules::saga::{Operation, Step};
+
+/// Cursor, mark, phase and the sign of what needs somebody stand before the name.
+const SIGNS: u16 = 6;
+/// The signs for spot and protected stand before the GPUs.
+const FLAGS: u16 = 3;
+const SPARK: u16 = 8;
+/// Digits of an hourly rate after its point, and one sign that may follow.
+const FRACTION: u16 = 5;
+/// After so long an unanswered question is worth a word.
+const ASKING_LONG: i64 = 5;
+
+/// One column's place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Column {
+    x: u16,
+    width: u16,
+}
+
+/// Places of all columns; those that left have no width.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Columns {
+    name: Column,
+    gpu: Column,
+    util: Column,
+    spark: bool,
+    memory: Column,
+    rate: Column,
+    next: Column,
+    account: Column,
+    project: Column,
+    region: Column,
+    up: Column,
+}
+
+impl Columns {
+    /// They depend on the width and the grouping alone: nothing moves while values change.
+    fn fit(area: Rect, with_account: bool) -> Self {
+        let gap = if area.width < 76 { 1 } else { 2 };
+        let narrow = area.width < 76;
+        let mut optional = [
+            // In the order in which they leave.
+            ("up", 7),
+            ("region", 10),
+            ("project", 10),
+            ("memory", 9),
+            ("spark", SPARK + 1),
+            ("account", if with_account { 14 } else { 0 }),
+        ];
+        let (mut name, mut gpu, util) = if narrow { (10, 10, 5) } else { (12, 13, 9) };
+        let rate = if narrow { 9 } else { 11 };
+        let mut next = if narrow { 12 } else { 19 };
+        let fixed = SIGNS + name + gap + FLAGS + gpu + gap + util + gap + rate + gap + next + 1;
+        // With a curve the figure needs no more room than itself.
+        let extra = |column: &(&str, u16)| match column {
+            (_, 0) => 0,
+            ("spark", width) => width - (util - 5).min(*width),
+            (_, width) => width + gap,
+        };
+        for at in 0..optional.len() {
+            if fixed + optional.iter().map(extra).sum::<u16>() <= area.width {
+                break;
+            }
+            optional[at].1 = 0;
+        }
+        let mut spare = area.width.saturating_sub(fixed + optional.iter().map(extra).sum::<u16>());
+        let mut give = |column: &mut u16, most: u16| {
+            let more = spare.min(most.saturating_sub(*column));
+            *column += more;
+            spare -= more;
+        };
+        give(&mut name, 20);
+        give(&mut gpu, 16);
+        give(&mut next, 26);
+        if optional[5].1 > 0 {
+            give(&mut optional[5].1, 20);
+        }
+        if optional[2].1 > 0 {
+            give(&mut optional[2].1, 16);
+        }
+        give(&mut name, 34);
+        give(&mut next, u16::MAX);
+        let [(_, up), (_, region), (_, project), (_, memory), (_, spark), (_, account)] = optional;
+        let util = if spark > 0 { SPARK + 1 + 5 } else { util };
+
+        let mut columns = Columns { spark: spark > 0, ..Columns::default() };
+        let mut x = area.x + SIGNS;
+        let mut place = |column: &mut Column, width: u16, flags: u16| {
+            if width > 0 {
+                *column = Column { x: x + flags, width };
+                x += flags + width + gap;
+            }
+        };
+        place(&mut columns.name, name, 0);
+        place(&mut columns.gpu, gpu, FLAGS);
+        place(&mut columns.util, util, 0);
+        place(&mut columns.memory, memory, 0);
+        place(&mut columns.rate, rate, 0);
+        place(&mut columns.next, next, 0);
+        place(&mut columns.account, account, 0);
+        place(&mut columns.project, project, 0);
+        place(&mut columns.region, region, 0);
+        place(&mut columns.up, up, 0);
+        columns
+    }
+}
+
+/// Head and visible lines.
+pub fn paint(paint: &mut Paint, scene: &Scene, area: Rect) {
+    let view = &scene.state.view;
+    let grouping = rows::grouping(&scene.state.world, view);
+    let columns = Columns::fit(area, grouping != GroupName::Account);
+    head(paint, scene, &columns, area.y);
+    let height = usize::from(area.height.saturating_sub(1));
+    for (row, line) in view.lines.iter().skip(view.top).take(height).enumerate() {
+        let y = area.y + 1 + row as u16;
+        let here = view.cursor.as_ref() == Some(line);
+        if here {
+            paint.text(area.x, y, 1, scene.look.glyphs.cursor, Role::Accent);
+        }
+        match line {
+            Line::Group(key) => group(paint, scene, &columns, area, y, key, here),
+            Line::Instance(identity) => {
+                if let Some(known) = scene.state.world.fleet.instances.get(identity) {
+                    instance(paint, scene, &columns, y, known, here, grouping);
+                }
+            }
+        }
+    }
+}
+
+fn head(paint: &mut Paint, scene: &Scene, columns: &Columns, y: u16) {
+    let language = scene.look.language;
+    let rate =
+        format!("{}/{}", format::symbol(scene.currency(), scene.look.glyphs).trim(), language.word(Word::PerHour));
+    let rate_end = Column { width: columns.rate.width.saturating_sub(FRACTION - 3), ..columns.rate };
+    let left = [
+        (columns.name, Word::Name),
+        (columns.gpu, Word::Gpu),
+        (columns.next, Word::Next),
+        (columns.account, Word::Account),
+        (columns.project, Word::Project),
+        (columns.region, Word::Region),
+    ];
+    for (column, word) in left {
+        paint.text(column.x, y, column.width, language.word(word), Role::Dim);
+    }
+    for (column, word) in [(columns.util, Word::Util), (columns.memory, Word::Memory), (columns.up, Word::Up)] {
+        paint.right(column.x, y, column.width, language.word(word), Role::Dim);
+    }
+    paint.right(rate_end.x, y, rate_end.width, &rate, Role::Dim);
+}
+
+fn instance(
+    paint: &mut Paint,
+    scene: &Scene,
+    columns: &Columns,
+    y: u16,
+    known: &Known<Instance>,
+    here: bool,
+    grouping: GroupName,
+) {
+    let (look, view) = (scene.look, &scene.state.view);
+    let old = scene.is_old(&known.identity.account) || known.is_gone();
+    let tone = |role: Role| match role {
+        Role::Plain | Role::Strong if old => Role::Dim,
+        role => role,
+    };
+    let signs = columns.name.x - SIGNS;
+    if view.marks.contains(&known.identity) {
+        paint.text(signs + 1, y, 1, look.glyphs.marked, Role::Accent);
+    }
+    let sign = scene.phase_sign(known);
+    paint.text(signs + 2, y, 1, &sign.text, tone(sign.role));
+    if scene.needs_you(known) {
+        paint.text(signs + 4, y, 1, look.glyphs.needs_you, Role::Urgent);
+    }
+    let name_role = if here { Role::Here } else { tone(Role::Plain) };
+    paint.text(columns.name.x, y, columns.name.width, name_of(known), name_role);
+    if known.row.market == Market::Spot {
+        paint.text(columns.gpu.x - FLAGS, y, 1, "s", Role::Dim);
+    }
+    if scene.is_protected(known) {
+        paint.text(columns.gpu.x - FLAGS + 1, y, 1, "p", Role::Accent);
+    }
+    let gpus = gpus(known, scene);
+    paint.text(columns.gpu.x, y, columns.gpu.width, &gpus, tone(Role::Plain));
+    util(paint, scene, columns, y, known, old);
+    if columns.memory.width > 0 {
+        let memory = memory(known, scene);
+        paint.right(columns.memory.x, y, columns.memory.width, &memory, tone(Role::Plain));
+    }
+    rate_cell(paint, scene, columns.rate, y, &known.rates(), rate_role(known, scene, old));
+
+    let mut next = next(scene, known);
+    if old && !known.is_gone() && grouping != GroupName::Account {
+        age_first(scene, known, &mut next);
+    }
+    paint.runs(columns.next.x, y, columns.next.width, &next);
+    let account = scene.account_title(&known.identity.account);
+    paint.text(columns.account.x, y, columns.account.width, &account, Role::Dim);
+    if columns.project.width > 0 {
+        let project = rows::project_of(&scene.state.world, known).unwrap_or_default();
+        paint.text(columns.project.x, y, columns.project.width, project, tone(Role::Plain));
+    }
+    let region = known.row.region.as_deref().unwrap_or_default();
+    paint.text(columns.region.x, y, columns.region.width, region, Role::Dim);
+    if let Some(started) = known.row.started_at.filter(|_| columns.up.width > 0 && known.phase() == Phase::Running) {
+        paint.right(columns.up.x, y, columns.up.width, &scene.since(started), Role::Dim);
+    }
+}
+
+/// `8× H100 SXM`.
+pub fn gpus(known: &Known<Instance>, scene: &Scene) -> String {
+    match &known.row.gpus {
+        Some(gpus) if gpus.count > 0 => format!("{}{} {}", gpus.count, scene.look.glyphs.times, gpus.model),
+        Some(_) => scene.look.language.word(Word::NoGpu).to_owned(),
+        None => scene.look.glyphs.dash.to_owned(),
+    }
+}
+
+/// The curve and the figure while it runs, the phase as a word else.
+fn util(paint: &mut Paint, scene: &Scene, columns: &Columns, y: u16, known: &Known<Instance>, old: bool) {
+    let (column, look) = (columns.util, scene.look);
+    let phase = scene.phase(known);
+    let role = if old { Role::Dim } else { Role::Plain };
+    if phase != Phase::Running || known.row.remarks.contains(&Remark::NoGpus) {
+        let word = match phase {
+            Phase::Running => look.language.word(Word::NoGpu),
+            _ if columns.spark => state_words(scene, known, phase),
+            _ if column.width < 9 => look.language.phase_short(phase),
+            _ => look.language.phase(phase),
+        };
+        let role = match phase {
+            Phase::Stopped if scene.wastes(known) && !old => Role::Waste,
+            _ => Role::Dim,
+        };
+        paint.text(column.x, y, column.width, word, role);
+        return;
+    }
+    let share = known.row.usage.as_ref().and_then(|usage| usage.mean_utilization());
+    let figure = share.map_or_else(|| look.glyphs.dash.to_owned(), format::percent);
+    paint.right(column.x + column.width - 5, y, 5, &figure, if share.is_some() { role } else { Role::Dim });
+    if columns.spark
+        && let Some(trend) = scene.state.world.trends.get(&known.identity)
+    {
+        let shown = trend.len().min(usize::from(SPARK));
+        let curve: String =
+            trend.iter().skip(trend.len() - shown).map(|share| look.glyphs.height(f64::from(*share))).collect();
+        paint.right(column.x, y, SPARK, &curve, Role::Dim);
+    }
+}
+
+/// A phase with what it means for money.
+fn state_words(scene: &Scene, known: &Known<Instance>, phase: Phase) -> &'static str {
+    use providers::model::Component;
+    let language = scene.look.language;
+    let rates = known.rates();
+    match phase {
+        Phase::Stopped if !rates.of(&[Component::Compute]).is_zero() => language.word(Word::StoppedBilled),
+        Phase::Stopped if !rates.upper().is_zero() => language.word(Word::StoppedDisk),
+        Phase::Stopped if rates.complete => language.word(Word::StoppedFree),
+        phase => language.phase(phase),
+    }
+}
+
+fn memory(known: &Known<Instance>, scene: &Scene) -> String {
+    let dash = scene.look.glyphs.dash;
+    let running = scene.phase(known) == Phase::Running;
+    let Some(usage) = known.row.usage.as_ref().filter(|_| running) else {
+        return if running { dash.to_owned() } else { String::new() };
+    };
+    let sum = |figures: Vec<Option<u64>>| {
+        let known: Vec<u64> = figures.into_iter().flatten().collect();
+        (!known.is_empty()).then(|| known.iter().fold(0u64, |sum, bytes| sum.saturating_add(*bytes)))
+    };
+    let used = sum(usage.gpus.iter().map(|gpu| gpu.memory_used_bytes).collect());
+    let total = sum(usage.gpus.iter().map(|gpu| gpu.memory_total_bytes).collect());
+    match (used, total) {
+        (Some(used), Some(total)) => format!("{}/{}", format::gib(used), format::gib(total)),
+        (Some(used), None) => format::gib(used),
+        (None, _) => dash.to_owned(),
+    }
+}
+
+fn rate_role(known: &Known<Instance>, scene: &Scene, old: bool) -> Role {
+    if known.is_gone() || matches!(known.row.market, Market::Reserved { .. }) {
+        Role::Dim
+    } else if scene.wastes(known) {
+        Role::Waste
+    } else if old {
+        Role::Dim
+    } else {
+        Role::Plain
+    }
+}
+
+/// A rate at the decimal point: `~` before an estimate, `?` after what only may be charged, `+` after what
+/// lacks a part.
+fn rate_cell(paint: &mut Paint, scene: &Scene, column: Column, y: u16, rates: &Rates, role: Role) {
+    let glyphs = scene.look.glyphs;
+    let (first, whole_width) = (scene.currency(), column.width.saturating_sub(FRACTION));
+    let fraction_x = column.x + whole_width;
+    if rates.lines.is_empty() && !rates.complete {
+        return paint.right(column.x, y, whole_width, glyphs.dash, Role::Dim);
+    }
+    let shown = format::in_order(rates.upper().rates(), first);
+    let rate = shown.first().copied().unwrap_or(providers::money::Rate::zero(first));
+    let digits = format::hourly(rate.amount());
+    let (whole, fraction) = digits.split_once('.').unwrap_or((&digits, ""));
+    let about = if rates.estimated() { "~" } else { "" };
+    let sign = if rate.currency == first { String::new() } else { format::symbol(rate.currency, glyphs) };
+    let more = if !rates.complete || shown.len() > 1 {
+        "+"
+    } else if rates.lines.iter().any(|line| !line.certain) {
+        "?"
+    } else {
+        ""
+    };
+    paint.right(column.x, y, whole_width, &format!("{about}{sign}{whole}"), role);
+    paint.text(fraction_x, y, FRACTION, &format!(".{fraction}{more}"), role);
+}
+
+/// What will happen to a row by itself, the most urgent first.
+fn next(scene: &Scene, known: &Known<Instance>) -> Runs {
+    let language = scene.look.language;
+    if let Some(operation) = scene.operation(&known.identity) {
+        return vec![step(scene, operation)];
+    }
+    if let Some(operation) = scene.confirmed(&known.identity) {
+        let text = language.phrase(&Phrase::Confirmed { action: operation.action });
+        return vec![run(format!("{} {text}", scene.look.glyphs.done), Role::Good)];
+    }
+    if let Some(gone) = known.gone_at {
+        return vec![dim(language.phrase(&Phrase::GoneSince { age: &scene.since(gone) }))];
+    }
+    if let Some(missing) = known.missing_since {
+        let text = language.phrase(&Phrase::MissingSince { age: &scene.since(missing) });
+        return vec![run(text, Role::Urgent)];
+    }
+    let remarked = known.row.remarks.iter().find_map(|remark| match remark {
+        Remark::Outbid | Remark::BootFailed => Some(run(language.remark_short(*remark), Role::Urgent)),
+        Remark::StartQueued => Some(run(language.remark_short(*remark), Role::Waste)),
+        Remark::NoGpus | Remark::Locked | Remark::NothingSurvivesStop | Remark::StartTimeUnknown => None,
+    });
+    let mut runs: Runs = remarked.into_iter().collect();
+    if let Some(ends) = known.row.ends_at {
+        runs.push(plain(language.phrase(&Phrase::Ends { at: &scene.moment(ends) })));
+    }
+    match known.row.market {
+        Market::Reserved { until: Some(until) } => {
+            runs.push(dim(language.phrase(&Phrase::ReservedTo { at: &scene.moment(until) })));
+        }
+        Market::Reserved { until: None } => runs.push(dim(language.word(Word::Reserved))),
+        Market::Spot if runs.is_empty() && known.phase() == Phase::Running => {
+            runs.push(dim(language.word(Word::ReclaimAnyTime)));
+        }
+        Market::Spot | Market::OnDemand => {}
+    }
+    if runs.is_empty()
+        && let Some(note) = known.row.note.as_deref().filter(|_| known.row.phase != Phase::Running)
+    {
+        runs.push(dim(note));
+    }
+    join(runs)
+}
+
+/// Puts separators between the parts.
+pub fn join(parts: Runs) -> Runs {
+    let mut out = Runs::new();
+    for part in parts {
+        if !out.is_empty() {
+            out.push(dim(", "));
+        }
+        out.push(part);
+    }
+    out
+}
+
+/// Where an action is, in the words of a row.
+pub fn step(scene: &Scene, operation: &Operation) -> Run {
+    let language = scene.look.language;
+    let role = match &operation.step {
+        Step::Overdue { .. } => Role::Urgent,
+        Step::Confirming { doubt: Some(_), .. } | Step::Verifying { .. } | Step::Waiting { .. } => Role::Waste,
+        _ => Role::Accent,
+    };
+    run(language.phrase(&Phrase::Step { operation, now: scene.now }), role)
+}
+
+fn age_first(scene: &Scene, known: &Known<Instance>, next: &mut Runs) {
+    let as_of = scene.account(&known.identity.account).and_then(|account| account.as_of);
+    let Some(as_of) = as_of else { return };
+    let role = if scene.freshness(&known.identity.account) == Freshness::Failed { Role::Urgent } else { Role::Waste };
+    let age = run(scene.look.language.phrase(&Phrase::Old { age: &scene.since(as_of) }), role);
+    let rest = std::mem::take(next);
+    next.push(age);
+    if !rest.is_empty() {
+        next.push(dim(", "));
+        next.extend(rest);
+    }
+}
+
+fn group(paint: &mut Paint, scene: &Scene, columns: &Columns, area: Rect, y: u16, key: &GroupKey, here: bool) {
+    let (view, glyphs, language) = (&scene.state.view, scene.look.glyphs, scene.look.language);
+    let folded = view.folded.contains(key);
+    let fold = if folded { glyphs.folded } else { glyphs.open };
+    paint.text(area.x + 2, y, 1, fold, if here { Role::Accent } else { Role::Dim });
+    let sum = view.sums.get(key).cloned().unwrap_or_default();
+    let mut title: Runs = vec![
+        run(group_title(scene, key), if here { Role::Here } else { Role::Strong }),
+        dim(format!("  {}", sum.rows)),
+    ];
+    if let GroupKey::Account(account) = key {
+        title.extend(freshness(scene, account));
+    }
+    if folded && sum.attention > 0 {
+        title.push(run(format!("   {} {}", glyphs.needs_you, sum.attention), Role::Urgent));
+    }
+    let first = scene.currency();
+    let waste = format::burn(&sum.totals.waste, first, scene.look)
+        .map(|rate| run(language.phrase(&Phrase::Wasting { rate: &rate }), Role::Waste));
+    let room = columns.rate.x.saturating_sub(area.x + 4);
+    let end = paint.runs(area.x + 4, y, room.saturating_sub(1), &title);
+    if let Some(waste) = waste {
+        // Only where it does not touch the title.
+        let left = columns.rate.x.saturating_sub(end + 2);
+        if format::width(&waste.text) < left {
+            paint.runs_right(end + 2, y, left.saturating_sub(1), &[waste]);
+        }
+    }
+    if sum.rows > 0 {
+        let total = Rates {
+            lines: sum
+                .totals
+                .upper
+                .rates()
+                .iter()
+                .map(|rate| providers::model::RateLine {
+                    component: providers::model::Component::Other,
+                    rate: *rate,
+                    estimated: false,
+                    certain: sum.totals.burn.of(rate.currency) == *rate,
+                })
+                .collect(),
+            complete: !sum.totals.incomplete,
+        };
+        rate_cell(paint, scene, columns.rate, y, &total, if here { Role::Here } else { Role::Strong });
+    }
+    if let GroupKey::Account(account) = key {
+        let money = balance(scene, account);
+        paint.runs(columns.next.x, y, area.right().saturating_sub(columns.next.x + 1), &money);
+    }
+}
+
+/// What a group has in common, in words.
+pub fn group_title(scene: &Scene, key: &GroupKey) -> String {
+    let language = scene.look.language;
+    match key {
+        GroupKey::Account(account) => scene.account_title(account),
+        GroupKey::Provider(provider) => provider.to_string(),
+        GroupKey::Project(Some(project)) => project.clone(),
+        GroupKey::Project(None) => language.word(Word::NoProject).to_owned(),
+        GroupKey::Market(market) => language.market(*market).to_owned(),
+    }
+}
+
+/// How old an account's figures are, and what keeps them from being newer.
+pub fn freshness(scene: &Scene, name: &providers::model::AccountName) -> Runs {
+    let language = scene.look.language;
+    let Some(account) = scene.account(name) else { return Runs::new() };
+    let mut runs = Runs::new();
+    let age = account.as_of.map(|as_of| scene.since(as_of));
+    let word = |freshness| language.freshness(freshness);
+    let freshness = scene.freshness(name);
+    let text = match (freshness, age) {
+        (Freshness::Fresh, Some(age)) => (age, Role::Dim),
+        (Freshness::Never, _) | (_, None) => (word(Freshness::Never).to_owned(), Role::Dim),
+        (Freshness::Partial, Some(age)) => (format!("{} {age}", word(freshness)), Role::Waste),
+        (Freshness::Stale, Some(age)) => (format!("{} {age}", word(freshness)), Role::Waste),
+        (Freshness::Failed, Some(age)) => (format!("{} {age}", word(freshness)), Role::Urgent),
+    };
+    runs.push(run(format!("   {}", text.0), text.1));
+    if let Some(asked) = account.pacing.in_flight
+        && scene.now.duration_since(asked).as_secs() >= ASKING_LONG
+    {
+        runs.push(dim(format!("   {}", language.phrase(&Phrase::AskingFor { age: &scene.since(asked) }))));
+    }
+    if account.read_only {
+        runs.push(run(format!("   {}", language.word(Word::ReadOnlyAccount)), Role::Accent));
+    }
+    runs
+}
+
+/// What is left on an account.
+pub fn balance(scene: &Scene, name: &providers::model::AccountName) -> Runs {
+    let language = scene.look.language;
+    let Some(balance) = scene.account(name).and_then(|account| account.balance.as_ref()) else { return Runs::new() };
+    let cash = balance.value.cash;
+    let role = if cash.amount.is_sign_negative() && !cash.amount.is_zero() { Role::Urgent } else { Role::Plain };
+    let mut runs = vec![run(language.phrase(&Phrase::Left { money: &format::money(cash, scene.look.glyphs) }), role)];
+    if let Some(voucher) = balance.value.voucher.filter(|voucher| !voucher.amount.is_zero()) {
+        let text = language.phrase(&Phrase::Voucher { money: &format::money(voucher, scene.look.glyphs) });
+        runs.push(dim(format!(" + {text}")));
+    }
+    let old = scene.now.duration_since(balance.as_of).as_secs() > 300;
+    if old {
+        let as_of = language.phrase(&Phrase::Old { age: &scene.since(balance.as_of) });
+        runs.push(dim(format!("  {as_of}")));
+    }
+    runs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(width: u16, with_account: bool) -> Vec<&'static str> {
+        let columns = Columns::fit(Rect::new(0, 0, width, 20), with_account);
+        let optional = [
+            ("up", columns.up),
+            ("region", columns.region),
+            ("project", columns.project),
+            ("memory", columns.memory),
+            ("account", columns.account),
+        ];
+        let mut names: Vec<_> = optional.iter().filter(|(_, column)| column.width > 0).map(|(name, _)| *name).collect();
+        if columns.spark {
+            names.push("spark");
+        }
+        names
+    }
+
+    #[test]
+    fn columns_leave_by_their_rank() {
+        assert_eq!(shown(60, true), [""; 0]);
+        assert_eq!(shown(200, true), ["up", "region", "project", "memory", "account", "spark"]);
+        let mut before = 7;
+        for width in (60..=200).rev() {
+            let now = shown(width, true).len();
+            assert!(now <= before, "{width}: a column came back");
+            before = now;
+        }
+    }
+
+    #[test]
+    fn no_column_reaches_over_the_edge_or_into_another() {
+        for width in 60..=400 {
+            for with_account in [false, true] {
+                let columns = Columns::fit(Rect::new(0, 0, width, 20), with_account);
+                let all = [
+                    columns.name,
+                    columns.gpu,
+                    columns.util,
+                    columns.memory,
+                    columns.rate,
+                    columns.next,
+                    columns.account,
+                    columns.project,
+                    columns.region,
+                    columns.up,
+                ];
+                let placed: Vec<Column> = all.into_iter().filter(|column| column.width > 0).collect();
+                for pair in placed.windows(2) {
+                    assert!(pair[0].x + pair[0].width < pair[1].x, "{width}: {pair:?}");
+                }
+                let last = placed.last().unwrap();
+                assert!(last.x + last.width <= width, "{width}: {last:?}");
+            }
+        }
+    }
+}

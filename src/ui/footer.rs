@@ -1,0 +1,174 @@
+//! The last line: what was just said, else how many rows there are; and the keys that work now.
+
+use providers::model::Action as Deed;
+use ratatui::layout::{Position, Rect};
+
+use super::details::first_action;
+use super::help::shown_key;
+use super::paint::{Paint, Runs, dim, plain, run, runs_width};
+use super::plan::tail_from;
+use super::scene::Scene;
+use super::text::{Phrase, Word};
+use super::theme::Role;
+use crate::app::action::Action;
+use crate::app::keymap::{self, Binding};
+use crate::app::message::{Msg, QuickName};
+use crate::app::rows::Line;
+use crate::app::state::{Modal, Tab};
+use crate::rules::saga::{Outcome, Step};
+
+/// Paints the rule and the line; says where a filter is being typed.
+pub fn paint(paint: &mut Paint, scene: &Scene, area: Rect) -> Option<Position> {
+    paint.rule(area.x, area.y, area.width);
+    let line = Rect::new(area.x + 1, area.y + 1, area.width.saturating_sub(2), 1);
+    if let Some(Modal::Filter { input, .. }) = scene.state.view.modals.last() {
+        return Some(filter_field(paint, scene, line, input));
+    }
+    let left = match &scene.state.view.message {
+        Some(shown) => vec![run(scene.message(&shown.message), message_role(&shown.message))],
+        None => counts(scene),
+    };
+    let left_width = runs_width(&left);
+    let hints = hints(scene, line.width.saturating_sub(left_width + 3));
+    let end = line.width.saturating_sub(runs_width(&hints));
+    paint.runs(line.x, line.y, end.max(1) - 1, &left);
+    paint.runs_right(line.x, line.y, line.width, &hints);
+    None
+}
+
+fn message_role(message: &Msg) -> Role {
+    match message {
+        Msg::Ended { outcome: Outcome::Done { .. }, .. } => Role::Good,
+        Msg::Ended { .. } | Msg::PageNotOpened { .. } | Msg::NotAdded { .. } | Msg::LeftOut { .. } => Role::Waste,
+        Msg::Begun { .. } | Msg::TakenBack { .. } => Role::Accent,
+        _ => Role::Plain,
+    }
+}
+
+/// Which line of how many, what is marked, what the filters hide.
+fn counts(scene: &Scene) -> Runs {
+    let (view, language, dot) = (&scene.state.view, scene.look.language, scene.look.glyphs.dot);
+    let mut parts: Vec<Runs> = Vec::new();
+    match view.tab {
+        Tab::Activity => {
+            let count = scene.state.world.operations.len();
+            if count > 0 {
+                parts.push(vec![dim(format!("{} / {count}", view.activity.min(count - 1) + 1))]);
+            }
+        }
+        Tab::Fleet => {
+            if let Some(at) = view.cursor_at() {
+                parts.push(vec![dim(format!("{} / {}", at + 1, view.lines.len()))]);
+            }
+            if !view.marks.is_empty() {
+                parts.push(vec![run(language.phrase(&Phrase::Marked { count: view.marks.len() }), Role::Accent)]);
+            }
+            if !view.filter.is_empty() {
+                parts.push(vec![plain(format!("/{}", view.filter))]);
+            }
+            if view.quick != QuickName::All {
+                parts.push(vec![plain(language.quick(view.quick))]);
+            }
+            if view.hidden > 0 {
+                parts.push(vec![dim(language.phrase(&Phrase::Hidden { count: view.hidden }))]);
+            }
+        }
+    }
+    let mut out = Runs::new();
+    for part in parts {
+        if !out.is_empty() {
+            out.push(dim(format!(" {dot} ")));
+        }
+        out.extend(part);
+    }
+    out
+}
+
+/// As many hints as fit; help and the way out are never left out for others.
+fn hints(scene: &Scene, room: u16) -> Runs {
+    let tab = scene.state.view.tab;
+    let mut hints: Vec<(bool, Runs)> = keymap::bindings_of(tab)
+        .filter_map(|binding| {
+            let hint = hint_of(scene, binding)?;
+            let last = matches!(binding.action, Action::Help | Action::Quit);
+            let key = binding.keys.first().map(|key| shown_key(scene, *key)).unwrap_or_default();
+            let (key_role, role) =
+                if available(scene, binding.action) { (Role::Accent, Role::Plain) } else { (Role::Dim, Role::Dim) };
+            let text = scene.message(&hint);
+            Some((last, vec![run(key, key_role), run(format!(" {text}"), role)]))
+        })
+        .collect();
+    let needed =
+        |hints: &[(bool, Runs)]| hints.iter().map(|(_, runs)| runs_width(runs) + 2).sum::<u16>().saturating_sub(2);
+    while needed(&hints) > room && !hints.is_empty() {
+        let at = hints.iter().rposition(|(last, _)| !last).unwrap_or(hints.len() - 1);
+        hints.remove(at);
+    }
+    let mut out = Runs::new();
+    for (_, runs) in hints {
+        if !out.is_empty() {
+            out.push(plain("  "));
+        }
+        out.extend(runs);
+    }
+    out
+}
+
+/// The hint of a binding as it is now; `None` keeps it out.
+fn hint_of(scene: &Scene, binding: &Binding) -> Option<Msg> {
+    match binding.action {
+        Action::StopOrStart => {
+            let starts = pointed(scene).is_some_and(|known| first_action(scene, known) == Deed::Start);
+            Some(if starts { Msg::HintStart } else { Msg::HintStop })
+        }
+        Action::TakeBack => can_take_back(scene).then(|| binding.hint.clone()).flatten(),
+        _ => binding.hint.clone(),
+    }
+}
+
+/// The row that an action would be about first.
+fn pointed<'a>(scene: &Scene<'a>) -> Option<&'a crate::rules::fleet::Known<providers::model::Instance>> {
+    let state = scene.state;
+    match state.view.marks.first() {
+        Some(identity) => state.world.fleet.instances.get(identity),
+        None => scene.selected(),
+    }
+}
+
+fn can_take_back(scene: &Scene) -> bool {
+    scene.state.world.under_way().any(|operation| {
+        matches!(operation.step, Step::Countdown { .. } | Step::Checking { .. } | Step::Waiting { .. })
+    })
+}
+
+/// Whether a key does something for the row as it is now.
+fn available(scene: &Scene, action: Action) -> bool {
+    let view = &scene.state.view;
+    match action {
+        Action::StopOrStart => {
+            pointed(scene).is_some_and(|known| scene.hindrance(known, first_action(scene, known)).is_none())
+        }
+        Action::End => pointed(scene).is_some_and(|known| scene.hindrance(known, Deed::Release).is_none()),
+        Action::Mark => matches!(view.cursor, Some(Line::Instance(_))),
+        Action::Details => view.cursor.is_some(),
+        Action::Filter | Action::Sort | Action::Group | Action::Quick => !view.lines.is_empty() || view.hidden > 0,
+        _ => true,
+    }
+}
+
+fn filter_field(paint: &mut Paint, scene: &Scene, line: Rect, input: &tui_input::Input) -> Position {
+    let language = scene.look.language;
+    let keys = vec![
+        dim(language.phrase(&Phrase::Hidden { count: scene.state.view.hidden })),
+        run("   enter", Role::Accent),
+        dim(format!(" {}", language.word(Word::KeepFilter))),
+        run("  esc", Role::Accent),
+        dim(format!(" {}", language.word(Word::Cancel))),
+    ];
+    let x = paint.text(line.x, line.y, line.width, "/", Role::Accent) + 1;
+    let cells = line.right().saturating_sub(x + runs_width(&keys) + 2);
+    let scroll = input.visual_scroll(usize::from(cells));
+    paint.text(x, line.y, cells, tail_from(input.value(), scroll as u16), Role::Strong);
+    paint.runs_right(line.x, line.y, line.width, &keys);
+    Position::new(x + (input.visual_cursor().saturating_sub(scroll) as u16).min(cells), line.y)
+}

@@ -1,0 +1,310 @@
+//! Figures and cut texts: money, rates, ages, dates, sizes. Here, and only here, amounts are rounded.
+
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+use providers::money::{Burn, Currency, Money, Rate};
+use ratatui::buffer::CellWidth;
+use rust_decimal::{Decimal, RoundingStrategy};
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::glyphs::Glyphs;
+use super::language::{Language, Unit};
+use super::look::Look;
+
+/// The graphemes of a text that take room on the screen: what is left never speaks to the terminal.
+pub fn graphemes(text: &str) -> impl Iterator<Item = (&str, u16)> {
+    text.graphemes(true)
+        .filter(|symbol| !symbol.contains(char::is_control))
+        .map(|symbol| (symbol, symbol.cell_width()))
+        .filter(|(_, cells)| *cells > 0)
+}
+
+/// How many cells a text takes.
+pub fn width(text: &str) -> u16 {
+    graphemes(text).fold(0, |sum, (_, cells)| sum.saturating_add(cells))
+}
+
+/// A text in at most `cells` cells, never cut inside a character; what was cut ends with `mark`.
+pub fn cut(text: &str, cells: u16, mark: &str) -> String {
+    let mark_cells = width(mark);
+    let mut out = String::with_capacity(text.len().min(usize::from(cells) * 4));
+    let (mut used, mut kept, mut kept_at) = (0u16, 0u16, 0usize);
+    for (symbol, wide) in graphemes(text) {
+        if used.saturating_add(wide) > cells {
+            // Back to where the mark still fits.
+            out.truncate(kept_at);
+            if kept + mark_cells <= cells {
+                out.push_str(mark);
+            }
+            return out;
+        }
+        used += wide;
+        out.push_str(symbol);
+        if used + mark_cells <= cells {
+            (kept, kept_at) = (used, out.len());
+        }
+    }
+    out
+}
+
+/// The sign of a currency, or its code and a blank.
+pub fn symbol(currency: Currency, glyphs: &Glyphs) -> String {
+    match currency {
+        Currency::USD => "$".to_owned(),
+        Currency::CNY => "¥".to_owned(),
+        Currency::EUR => glyphs.euro.to_owned(),
+        other => format!("{} ", other.code()),
+    }
+}
+
+/// An hourly amount in digits: cents, or a tenth of one where it is less than ten of them.
+pub fn hourly(amount: Decimal) -> String {
+    let small = amount < Decimal::new(1, 1);
+    if amount.is_zero() || !small {
+        return grouped(amount, 2);
+    }
+    if amount < Decimal::new(5, 4) { "<0.001".to_owned() } else { grouped(amount, 3) }
+}
+
+/// Digits with so many places and a mark at the thousands.
+fn grouped(amount: Decimal, places: u32) -> String {
+    let mut rounded = amount.round_dp_with_strategy(places, RoundingStrategy::MidpointAwayFromZero);
+    rounded.rescale(places);
+    let text = rounded.abs().to_string();
+    let (whole, rest) = text.split_once('.').map_or((text.as_str(), ""), |(whole, rest)| (whole, rest));
+    let mut out = String::new();
+    if rounded.is_sign_negative() && !rounded.is_zero() {
+        out.push('-');
+    }
+    for (at, digit) in whole.chars().enumerate() {
+        if at > 0 && (whole.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    if !rest.is_empty() {
+        out.push('.');
+        out.push_str(rest);
+    }
+    out
+}
+
+/// `$914.20`, `-¥3.00`.
+pub fn money(money: Money, glyphs: &Glyphs) -> String {
+    let digits = grouped(money.amount, 2);
+    match digits.strip_prefix('-') {
+        Some(digits) => format!("-{}{digits}", symbol(money.currency, glyphs)),
+        None => format!("{}{digits}", symbol(money.currency, glyphs)),
+    }
+}
+
+/// `$21.55/h`.
+pub fn rate(rate: Rate, look: &Look) -> String {
+    format!("{}/{}", bare_rate(rate, look.glyphs), look.language.unit(Unit::Hour))
+}
+
+/// `$21.55`: a rate where its head says what it is.
+pub fn bare_rate(rate: Rate, glyphs: &Glyphs) -> String {
+    format!("{}{}", symbol(rate.currency, glyphs), hourly(rate.amount()))
+}
+
+/// `$0.41/h + ¥4.36/h`; `None` when nothing is charged. The main currency comes first.
+pub fn rates(rates: &[Rate], first: Currency, look: &Look) -> Option<String> {
+    let parts: Vec<String> = in_order(rates, first).into_iter().map(|one| rate(one, look)).collect();
+    (!parts.is_empty()).then(|| parts.join(" + "))
+}
+
+/// The same for a sum.
+pub fn burn(sum: &Burn, first: Currency, look: &Look) -> Option<String> {
+    rates(sum.rates(), first, look)
+}
+
+/// Rates that are not zero, the main currency first.
+pub fn in_order(rates: &[Rate], first: Currency) -> Vec<Rate> {
+    let mut shown: Vec<Rate> = rates.iter().copied().filter(|rate| !rate.is_zero()).collect();
+    shown.sort_by_key(|rate| rate.currency != first);
+    shown
+}
+
+/// Whole seconds, never negative.
+fn seconds(time: SignedDuration) -> i64 {
+    time.as_secs().max(0)
+}
+
+/// How old something is, in its largest unit: `4 s`, `3 m`, `5 h`, `9 d`.
+pub fn age(time: SignedDuration, language: Language) -> String {
+    let seconds = seconds(time);
+    let (count, unit) = match seconds {
+        0..60 => (seconds, Unit::Second),
+        60..3600 => (seconds / 60, Unit::Minute),
+        3600..172_800 => (seconds / 3600, Unit::Hour),
+        _ => (seconds / 86_400, Unit::Day),
+    };
+    format!("{count} {}", language.unit(unit))
+}
+
+/// The age of a moment.
+pub fn since(moment: Timestamp, now: Timestamp, language: Language) -> String {
+    age(now.duration_since(moment), language)
+}
+
+/// A time in its two largest units: `1 d 2 h`, `3 h 40 m`, `12 m`, `40 s`.
+pub fn span(time: SignedDuration, language: Language) -> String {
+    let seconds = seconds(time);
+    let (days, hours, minutes) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60);
+    let part = |count: i64, unit| format!("{count} {}", language.unit(unit));
+    let (large, small) = match (days, hours, minutes) {
+        (0, 0, 0) => return part(seconds, Unit::Second),
+        (0, 0, _) => return part(minutes, Unit::Minute),
+        (0, _, _) => (part(hours, Unit::Hour), (minutes > 0).then(|| part(minutes, Unit::Minute))),
+        _ => (part(days, Unit::Day), (hours > 0).then(|| part(hours, Unit::Hour))),
+    };
+    small.map_or(large.clone(), |small| format!("{large} {small}"))
+}
+
+/// Seconds until a moment, counted up to the next whole one: a countdown ends at 1.
+pub fn seconds_left(until: Timestamp, now: Timestamp) -> i64 {
+    let left = until.duration_since(now).as_millis().max(0);
+    i64::try_from(left.div_euclid(1000) + i128::from(left % 1000 != 0)).unwrap_or(i64::MAX)
+}
+
+/// A moment as a person in this zone says it: the clock time today, the weekday within six days, else the date.
+pub fn moment(at: Timestamp, now: Timestamp, zone: &TimeZone, language: Language) -> String {
+    let (there, here) = (at.to_zoned_datetime(zone.clone()), now.to_zoned_datetime(zone.clone()));
+    let clock = format!("{:02}:{:02}", there.hour(), there.minute());
+    let apart = at.duration_since(now).as_secs().abs();
+    if there.date() == here.date() {
+        clock
+    } else if apart < 6 * 86_400 {
+        format!("{} {clock}", language.weekday(there.weekday()))
+    } else {
+        let year = (there.year() != here.year()).then_some(there.year());
+        language.date(year, there.month(), there.day())
+    }
+}
+
+/// A share of 0.0 to 1.0: `97 %`.
+pub fn percent(share: f64) -> String {
+    if share.is_finite() { format!("{:.0} %", (share * 100.0).clamp(0.0, 999.0)) } else { "? %".to_owned() }
+}
+
+/// Bytes in GiB, with one place under ten.
+pub fn gib(bytes: u64) -> String {
+    let gib = bytes as f64 / (1u64 << 30) as f64;
+    if gib < 9.95 && bytes > 0 { format!("{gib:.1}") } else { format!("{gib:.0}") }
+}
+
+/// A size in GB as the provider counts, without zeros that say nothing.
+pub fn gigabytes(size: Decimal) -> String {
+    format!("{} GB", size.round_dp(1).normalize())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ui::glyphs::UNICODE;
+    use proptest::prelude::*;
+    use rstest::rstest;
+
+    fn dec(text: &str) -> Decimal {
+        text.parse().expect("a decimal literal")
+    }
+
+    #[rstest]
+    #[case("0", "0.00")]
+    #[case("0.00001", "<0.001")]
+    #[case("0.005", "0.005")]
+    #[case("0.0333", "0.033")]
+    #[case("0.0999", "0.100")]
+    #[case("0.415", "0.42")]
+    #[case("21.549", "21.55")]
+    #[case("1234.5", "1,234.50")]
+    #[case("1234567", "1,234,567.00")]
+    fn hourly_amounts_keep_their_small_change(#[case] amount: &str, #[case] expected: &str) {
+        assert_eq!(hourly(dec(amount)), expected);
+    }
+
+    #[rstest]
+    #[case("914.2", Currency::USD, "$914.20")]
+    #[case("-3", Currency::CNY, "-¥3.00")]
+    #[case("-0.001", Currency::USD, "$0.00")]
+    #[case("12", Currency::EUR, "€12.00")]
+    #[case("12", Currency::parse("gbp").unwrap(), "GBP 12.00")]
+    fn money_stands_beside_its_currency(#[case] amount: &str, #[case] currency: Currency, #[case] expected: &str) {
+        assert_eq!(money(Money::new(dec(amount), currency), &UNICODE), expected);
+    }
+
+    #[rstest]
+    #[case(-5, "0 s", "0 s")]
+    #[case(59, "59 s", "59 s")]
+    #[case(60, "1 m", "1 m")]
+    #[case(3599, "59 m", "59 m")]
+    #[case(13_200, "3 h", "3 h 40 m")]
+    #[case(86_400, "24 h", "1 d")]
+    #[case(93_600, "26 h", "1 d 2 h")]
+    #[case(777_600, "9 d", "9 d")]
+    fn times_are_short(#[case] seconds: i64, #[case] expected_age: &str, #[case] expected_span: &str) {
+        let time = SignedDuration::from_secs(seconds);
+        assert_eq!(age(time, Language::English), expected_age);
+        assert_eq!(span(time, Language::English), expected_span);
+    }
+
+    #[test]
+    fn a_countdown_ends_at_one() {
+        let until = Timestamp::from_millisecond(10_000).unwrap();
+        let left = |millisecond| seconds_left(until, Timestamp::from_millisecond(millisecond).unwrap());
+        assert_eq!([left(0), left(5_000), left(5_001), left(9_999), left(10_000), left(20_000)], [10, 5, 5, 1, 0, 0]);
+    }
+
+    #[test]
+    fn a_moment_is_told_as_people_tell_it() {
+        let at = |text: &str| text.parse::<Timestamp>().unwrap();
+        let now = at("2026-11-30T10:00:00Z");
+        let tell = |text: &str, language| moment(at(text), now, &TimeZone::UTC, language);
+        assert_eq!(tell("2026-11-30T22:00:00Z", Language::English), "22:00");
+        assert_eq!(tell("2026-12-02T03:34:00Z", Language::English), "Wed 03:34");
+        assert_eq!(tell("2026-12-12T03:34:00Z", Language::English), "12 Dec");
+        assert_eq!(tell("2027-01-02T03:34:00Z", Language::English), "2 Jan 2027");
+        assert_eq!(tell("2026-12-02T03:34:00Z", Language::Chinese), "周三 03:34");
+        assert_eq!(tell("2026-12-12T03:34:00Z", Language::Chinese), "12 月 12 日");
+    }
+
+    /// TUI-08.
+    #[rstest]
+    #[case("训练机-01", 9, "训练机-…")]
+    #[case("🦀 でCLIから", 12, "🦀 でCL…")]
+    #[case("実験 α", 6, "実験 α")]
+    #[case("café", 4, "café")]
+    #[case("cafe\u{301}", 4, "cafe\u{301}")]
+    #[case("very-long-name-without-any-space-0123456789-0123456789", 54, "very-lo…")]
+    #[case("", 0, "")]
+    fn names_are_cut_by_cells(#[case] name: &str, #[case] cells: u16, #[case] in_eight: &str) {
+        assert_eq!(width(name), cells);
+        assert_eq!(cut(name, 8, "…"), in_eight);
+    }
+
+    /// SEC-04: what slipped in all the same does not get out here.
+    #[test]
+    fn nothing_that_controls_is_kept() {
+        assert_eq!(cut("a\u{1b}[31mb\u{202e}c\u{9b}d\r\ne", 20, "…"), "a[31mbcde");
+    }
+
+    proptest! {
+        #[test]
+        fn a_cut_is_whole_characters_in_its_cells(text in "\\PC*|[\\x00-\\x20a训\u{301}🦀\u{200d}\u{202e}]*", cells in 0u16..30) {
+            for mark in ["…", "..", ""] {
+                let kept = cut(&text, cells, mark);
+                prop_assert!(width(&kept) <= cells);
+                prop_assert!(!kept.contains(char::is_control));
+                let whole: Vec<&str> = graphemes(&text).map(|(symbol, _)| symbol).collect();
+                let body: String = if kept == whole.concat() { kept.clone() } else { kept.strip_suffix(mark).unwrap_or(&kept).to_owned() };
+                let mut rest = body.as_str();
+                for symbol in &whole {
+                    if rest.is_empty() { break; }
+                    prop_assert!(rest.starts_with(symbol), "{kept:?} is cut inside a character of {text:?}");
+                    rest = &rest[symbol.len()..];
+                }
+            }
+        }
+    }
+}

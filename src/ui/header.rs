@@ -1,0 +1,155 @@
+//! The first lines: what it all costs now, what is wasted, what is wrong.
+
+use providers::money::Rate;
+use ratatui::layout::Rect;
+
+use super::format;
+use super::language::Unit;
+use super::paint::{Paint, Runs, dim, run, runs_width};
+use super::scene::Scene;
+use super::text::{Phrase, Word};
+use super::theme::Role;
+use crate::app::state::Tab;
+use crate::rules::memory::Collector;
+
+/// A part of the header. The highest `rank` leaves first when there is no room.
+struct Part {
+    rank: u8,
+    runs: Runs,
+}
+
+/// The header and the rule below it, which names the views.
+pub fn paint(paint: &mut Paint, scene: &Scene, area: Rect) {
+    let mut parts = parts(scene);
+    let attention = attention(scene);
+    let right = runs_width(&attention);
+    let room = area.width.saturating_sub(2);
+    let needed = |parts: &[Part]| {
+        let texts: u16 = parts.iter().map(|part| runs_width(&part.runs)).sum();
+        texts + 3 * parts.len() as u16 + right
+    };
+    while needed(&parts) > room + 3 {
+        let Some((last, _)) = parts.iter().enumerate().max_by_key(|(_, part)| part.rank) else { break };
+        if parts[last].rank == 0 {
+            break;
+        }
+        parts.remove(last);
+    }
+    let end = area.right().saturating_sub(right + 1);
+    let mut x = area.x + 1;
+    for part in &parts {
+        x = paint.runs(x, area.y, end.saturating_sub(x), &part.runs).saturating_add(3);
+    }
+    paint.runs_right(area.x, area.y, area.width - 1, &attention);
+    tabs(paint, scene, Rect { y: area.y + 1, height: 1, ..area });
+}
+
+fn parts(scene: &Scene) -> Vec<Part> {
+    let (world, view, language) = (&scene.state.world, &scene.state.view, scene.look.language);
+    let mut parts = Vec::new();
+    let mut add = |rank, runs: Runs| parts.push(Part { rank, runs });
+    let mut title = vec![run("rentop", Role::Strong)];
+    if view.fixed.demo {
+        title.push(run(format!("  {}", language.word(Word::Demo)), Role::Accent));
+    }
+    if world.read_only {
+        title.push(run(format!("  {}", language.word(Word::ReadOnly)), Role::Accent));
+    }
+    add(0, title);
+    add(0, burn(scene));
+    if let Some(waste) = format::burn(&world.totals.waste, scene.currency(), scene.look) {
+        add(1, vec![run(language.phrase(&Phrase::Wasting { rate: &waste }), Role::Waste)]);
+    }
+    if view.trouble > 0 {
+        add(2, vec![run(language.phrase(&Phrase::InTrouble { count: view.trouble }), Role::Urgent)]);
+    }
+    if let Some(prepaid) = format::burn(&world.totals.prepaid, scene.currency(), scene.look) {
+        add(4, vec![dim(language.phrase(&Phrase::Prepaid { rate: &prepaid }))]);
+    }
+    if let Some(Collector::Other { owner, .. }) = &world.collector {
+        add(3, vec![run(language.phrase(&Phrase::LooksOn { host: &owner.host, pid: owner.pid }), Role::Accent)]);
+    }
+    let notices = world.ledger_notices.len() + view.fixed.notices.len();
+    if notices > 0 {
+        add(5, vec![dim(language.phrase(&Phrase::Notices { count: notices }))]);
+    }
+    parts
+}
+
+/// What is charged per hour now, a currency at a time.
+fn burn(scene: &Scene) -> Runs {
+    let (totals, language) = (&scene.state.world.totals, scene.look.language);
+    let asked = scene.state.world.fleet.accounts.iter().any(|account| account.as_of.is_some());
+    if !asked {
+        return vec![dim(format!("{}/{}", scene.look.glyphs.dash, language.unit(Unit::Hour)))];
+    }
+    let first = scene.currency();
+    let mut upper = format::in_order(totals.upper.rates(), first);
+    if upper.is_empty() {
+        upper.push(Rate::zero(first));
+    }
+    let mut runs = Runs::new();
+    for most in upper {
+        let certain = totals.burn.of(most.currency);
+        if !runs.is_empty() {
+            runs.push(dim("  "));
+        }
+        // Something of unknown price is in it: at least so much.
+        let more = if totals.incomplete { "+" } else { "" };
+        runs.push(run(format!("{}{more}", format::rate(certain, scene.look)), Role::Strong));
+        if certain != most {
+            runs.push(dim(language.phrase(&Phrase::UpTo { rate: &format::rate(most, scene.look) })));
+        }
+    }
+    runs
+}
+
+fn attention(scene: &Scene) -> Runs {
+    match scene.state.view.attention {
+        0 => Runs::new(),
+        count => vec![run(format!("{} {count}", scene.look.glyphs.needs_you), Role::Urgent)],
+    }
+}
+
+/// The rule with the names of the views on it, the present one in the accent.
+fn tabs(paint: &mut Paint, scene: &Scene, area: Rect) {
+    paint.rule(area.x, area.y, area.width);
+    let mut x = area.x + 1;
+    for (key, tab, word) in [("1", Tab::Fleet, Word::Fleet), ("6", Tab::Activity, Word::Activity)] {
+        let here = scene.state.view.tab == tab;
+        let role = if here { Role::Here } else { Role::Dim };
+        let text = format!(" {key} {} ", scene.look.language.word(word));
+        x = paint.text(x, area.y, area.right().saturating_sub(x), &text, role) + 1;
+    }
+}
+
+/// One line for each account in trouble; the last says how many more there are.
+pub fn trouble(paint: &mut Paint, scene: &Scene, area: Rect) {
+    let language = scene.look.language;
+    let accounts = scene.state.world.fleet.accounts.iter().filter(|account| account.trouble.is_some());
+    let more = scene.state.view.trouble.saturating_sub(usize::from(area.height));
+    for (row, account) in accounts.take(usize::from(area.height)).enumerate() {
+        let y = area.y + row as u16;
+        let Some(trouble) = &account.trouble else { continue };
+        let last = row + 1 == usize::from(area.height);
+        if last && more > 0 {
+            let line = language.phrase(&Phrase::MoreInTrouble { count: more + 1 });
+            paint.text(area.x + 3, y, area.width.saturating_sub(4), &line, Role::Dim);
+            break;
+        }
+        let tail = vec![
+            dim(language.phrase(&Phrase::TroubleSince { age: &scene.since(trouble.as_of) })),
+            run("   e", Role::Accent),
+            dim(format!(" {}", language.word(Word::InFull))),
+        ];
+        let room = area.width.saturating_sub(2);
+        let tail_width = runs_width(&tail);
+        let head = vec![
+            run(format!("{} ", scene.look.glyphs.needs_you), Role::Urgent),
+            run(format!("{}  ", scene.account_title(&account.name)), Role::Strong),
+            run(language.trouble(&trouble.value), Role::Plain),
+        ];
+        paint.runs(area.x + 1, y, room.saturating_sub(tail_width + 2), &head);
+        paint.runs_right(area.x + 1, y, room, &tail);
+    }
+}

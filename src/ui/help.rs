@@ -1,0 +1,120 @@
+//! The help: every binding of the table, the signs, and what the program has to say about itself.
+
+use ratatui::layout::Rect;
+
+use super::format;
+use super::paint::{Paint, Runs, dim, plain, run, wrap};
+use super::popup::{self, Border};
+use super::scene::Scene;
+use super::text::Word;
+use super::theme::Role;
+use crate::app::action::{Code, Key};
+use crate::app::keymap::{BINDINGS, Binding, Place, key_name};
+
+const WIDTH: u16 = 86;
+
+pub fn paint(paint: &mut Paint, scene: &Scene, room: Rect, scroll: u16) {
+    let language = scene.look.language;
+    let width = WIDTH.min(room.width.saturating_sub(2));
+    let inside = width.saturating_sub(6);
+    let mut lines = notices(scene, inside);
+    for (place, word) in [
+        (Place::Fleet, Word::Fleet),
+        (Place::Activity, Word::Activity),
+        (Place::Plan, Word::InAPlan),
+        (Place::Everywhere, Word::Everywhere),
+    ] {
+        let bindings: Vec<&Binding> = BINDINGS.iter().filter(|binding| binding.place == place).collect();
+        if bindings.is_empty() {
+            continue;
+        }
+        if !lines.is_empty() {
+            lines.push(Runs::new());
+        }
+        lines.push(vec![run(language.word(word), Role::Strong)]);
+        lines.extend(bindings.into_iter().flat_map(|binding| binding_lines(scene, binding, inside)));
+    }
+    lines.push(Runs::new());
+    lines.push(vec![run(language.word(Word::Signs), Role::Strong)]);
+    lines.extend(signs(scene, inside));
+    let keys = popup::key("esc", language.word(Word::Close));
+    let border = Border { title: language.word(Word::Help).to_owned(), keys, ..Border::default() };
+    popup::scrolled(paint, room, width, &lines, scroll, border);
+}
+
+fn binding_lines(scene: &Scene, binding: &Binding, width: u16) -> Vec<Runs> {
+    const KEYS: u16 = 12;
+    let keys: Vec<String> = binding.keys.iter().map(|key| shown_key(scene, *key)).collect();
+    let keys = keys.join(" ");
+    let pad = KEYS.saturating_sub(format::width(&keys)).max(1);
+    let line =
+        vec![run(format!("{keys}{}", " ".repeat(usize::from(pad))), Role::Accent), plain(scene.message(&binding.help))];
+    wrap(&line, width, KEYS)
+}
+
+/// A key's name in the signs of this terminal.
+pub fn shown_key(scene: &Scene, key: Key) -> String {
+    let [up, down, left, right] = scene.look.glyphs.arrows;
+    match key.code {
+        Code::Up => up.to_owned(),
+        Code::Down => down.to_owned(),
+        Code::Left => left.to_owned(),
+        Code::Right => right.to_owned(),
+        _ => key_name(key),
+    }
+}
+
+/// Every sign with its word.
+fn signs(scene: &Scene, width: u16) -> Vec<Runs> {
+    use providers::model::Phase;
+    let (glyphs, language) = (scene.look.glyphs, scene.look.language);
+    let phases = [
+        Phase::Running,
+        Phase::Provisioning,
+        Phase::Stopping,
+        Phase::Stopped,
+        Phase::Reclaimed,
+        Phase::Unreachable,
+        Phase::Failed,
+        Phase::Unknown,
+        Phase::Gone,
+    ];
+    let mut pairs: Vec<(&str, &str)> =
+        phases.into_iter().map(|phase| (glyphs.phase(phase), language.phase(phase))).collect();
+    pairs.push((glyphs.needs_you, language.word(Word::NeedsYou)));
+    pairs.push(("s", language.word(Word::Spot)));
+    pairs.push(("p", language.word(Word::Protected)));
+    pairs.push(("~", language.word(Word::Estimated)));
+    pairs.push(("?", language.word(Word::MayBeCharged)));
+    pairs.push(("+", language.word(Word::PartUnknown)));
+    pairs.push((glyphs.dash, language.word(Word::Unknown)));
+    let per_line = usize::from((width / 26).max(1));
+    pairs
+        .chunks(per_line)
+        .map(|pairs| {
+            let mut line = Runs::new();
+            for (sign, word) in pairs {
+                let text = format::cut(word, 22, glyphs.ellipsis);
+                let pad = 24 - format::width(&text);
+                line.push(run(format!("{sign} "), Role::Accent));
+                line.push(plain(format!("{text}{}", " ".repeat(usize::from(pad)))));
+            }
+            line
+        })
+        .collect()
+}
+
+/// What the ledger and the config have to say.
+pub fn notices(scene: &Scene, width: u16) -> Vec<Runs> {
+    let language = scene.look.language;
+    let ledger = scene.state.world.ledger_notices.iter().map(|notice| language.ledger_notice(notice));
+    let all: Vec<String> = ledger.chain(scene.state.view.fixed.notices.iter().cloned()).collect();
+    if all.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = vec![vec![run(language.word(Word::Notices), Role::Strong)]];
+    for notice in all {
+        lines.extend(wrap(&[dim(format!("{} ", scene.look.glyphs.dot)), plain(notice)], width, 2));
+    }
+    lines
+}

@@ -1,0 +1,55 @@
+//! Leaving while actions are under way: what becomes of each, and what goes on costing.
+
+use ratatui::layout::Rect;
+
+use super::fleet::step;
+use super::format;
+use super::paint::{Paint, Runs, dim, plain, run, wrap};
+use super::popup::{self, Border};
+use super::scene::Scene;
+use super::text::{Phrase, Word};
+use super::theme::Role;
+use crate::rules::saga::Step;
+
+const WIDTH: u16 = 74;
+/// So many actions are listed by name.
+const LISTED: usize = 6;
+
+pub fn paint(paint: &mut Paint, scene: &Scene, room: Rect) {
+    let language = scene.look.language;
+    let width = WIDTH.min(room.width.saturating_sub(2));
+    let inside = width.saturating_sub(6);
+    let under_way: Vec<_> = scene.state.world.under_way().collect();
+    let unsent = under_way.iter().filter(|one| one.sent == 0 || matches!(one.step, Step::Waiting { .. })).count();
+    let mut lines: Vec<Runs> = Vec::new();
+    for operation in under_way.iter().take(LISTED) {
+        lines.push(vec![
+            plain(format::cut(&operation.target.name, 28, scene.look.glyphs.ellipsis)),
+            dim("  "),
+            step(scene, operation),
+        ]);
+    }
+    if under_way.len() > LISTED {
+        lines.push(vec![dim(language.phrase(&Phrase::MoreLines { count: under_way.len() - LISTED }))]);
+    }
+    lines.push(Runs::new());
+    if unsent > 0 {
+        lines.push(vec![run(language.phrase(&Phrase::UnsentAtLeave { count: unsent }), Role::Waste)]);
+    }
+    if unsent < under_way.len() {
+        lines.push(vec![plain(language.phrase(&Phrase::SentAtLeave { count: under_way.len() - unsent }))]);
+    }
+    if let Some(rate) = format::burn(&scene.state.world.totals.burn, scene.currency(), scene.look) {
+        lines.push(vec![plain(language.phrase(&Phrase::GoesOnAtLeave { rate: &rate }))]);
+    }
+    let lines: Vec<Runs> = lines.iter().flat_map(|line| wrap(line, inside, 0)).collect();
+    let keys = [
+        popup::key("q", language.word(Word::LeaveNow)),
+        vec![dim("   ")],
+        popup::key(language.word(Word::AnyOther), language.word(Word::Stay)),
+    ]
+    .concat();
+    let border =
+        Border { title: language.phrase(&Phrase::LeaveTitle { count: under_way.len() }), keys, ..Border::default() };
+    popup::scrolled(paint, room, width, &lines, 0, border);
+}

@@ -1,0 +1,110 @@
+//! The screen: `draw` reads the state and paints it. It changes nothing and asks nobody.
+
+mod activity;
+mod details;
+mod empty;
+mod fleet;
+mod footer;
+pub mod format;
+pub mod glyphs;
+mod header;
+mod help;
+mod language;
+mod leave;
+mod look;
+mod paint;
+pub mod plain;
+mod plan;
+mod popup;
+mod problem;
+mod scene;
+pub mod text;
+pub mod theme;
+
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+
+use jiff::Timestamp;
+use ratatui::layout::{Position, Rect};
+
+use crate::app::state::{Frame as Heights, Modal, State, Tab};
+use paint::Paint;
+use scene::Scene;
+use text::Phrase;
+use theme::Role;
+
+pub use look::Look;
+
+/// The smallest screen that shows anything but how small it is.
+pub const SMALLEST: (u16, u16) = (60, 16);
+
+/// Paints everything.
+pub fn draw(frame: &mut ratatui::Frame, state: &State, look: &Look, now: Timestamp) {
+    let area = frame.area();
+    let mut paint = Paint { buffer: frame.buffer_mut(), look };
+    if let Some(cursor) = screen(&mut paint, area, state, now) {
+        frame.set_cursor_position(cursor);
+    }
+}
+
+/// Paints everything and says where a text is being typed.
+fn screen(paint: &mut Paint, area: Rect, state: &State, now: Timestamp) -> Option<Position> {
+    if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
+        too_small(paint, area);
+        return None;
+    }
+    let scene = Scene::new(state, paint.look, now);
+    let heights = Heights::of(area.width, area.height, state.view.details, state.view.trouble);
+    header::paint(paint, &scene, area);
+    let trouble = Rect { y: area.y + heights.header, height: heights.trouble, ..area };
+    header::trouble(paint, &scene, trouble);
+
+    // One line of the list's room is its head.
+    let list_width = area.width - heights.side;
+    let list = Rect { y: trouble.bottom(), height: heights.body + 1, width: list_width, ..area };
+    let below = Rect { y: list.bottom(), height: heights.details, ..area };
+    match state.view.tab {
+        Tab::Fleet if !empty::paint(paint, &scene, list) => fleet::paint(paint, &scene, list),
+        Tab::Fleet => {}
+        Tab::Activity => activity::paint(paint, &scene, list),
+    }
+    if heights.details > 0 {
+        details::below(paint, &scene, below);
+    }
+    if heights.side > 0 {
+        let top = area.y + heights.header + heights.trouble;
+        let rows = area.height - heights.header - heights.trouble - heights.footer;
+        details::side(paint, &scene, Rect::new(area.x + list_width, top, heights.side, rows));
+    }
+    let footer = Rect { y: area.bottom() - heights.footer, height: heights.footer, ..area };
+    let cursor = footer::paint(paint, &scene, footer);
+
+    let room = Rect { y: area.y + 1, height: area.height.saturating_sub(heights.footer + 1), ..area };
+    match state.view.modals.last() {
+        None => None,
+        Some(Modal::Filter { .. }) => cursor,
+        Some(Modal::Help { scroll }) => {
+            help::paint(paint, &scene, room, *scroll);
+            None
+        }
+        Some(Modal::Problem { account, scroll }) => {
+            problem::paint(paint, &scene, room, account, *scroll);
+            None
+        }
+        Some(Modal::Plan { plan, field }) => plan::paint(paint, &scene, room, plan, field.as_ref()),
+        Some(Modal::Leave) => {
+            leave::paint(paint, &scene, room);
+            None
+        }
+    }
+}
+
+fn too_small(paint: &mut Paint, area: Rect) {
+    let (width, height) = SMALLEST;
+    let line = paint.look.language.phrase(&Phrase::TooSmall { width, height });
+    let x = area.x + area.width.saturating_sub(format::width(&line)) / 2;
+    let y = area.y + area.height.saturating_sub(1) / 2;
+    paint.text(x, y, area.right().saturating_sub(x), &line, Role::Plain);
+}

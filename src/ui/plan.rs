@@ -1,0 +1,263 @@
+//! A plan's window: what an action saves, what goes on costing, what it keeps and deletes, what may go
+//! wrong, what is left out, and what it asks of the person.
+
+use providers::model::{Action, Phase};
+use ratatui::layout::{Position, Rect};
+use tui_input::Input;
+
+use super::details::places;
+use super::format;
+use super::paint::{Paint, Runs, dim, plain, run, wrap};
+use super::popup::{self, Border, key, labelled};
+use super::scene::Scene;
+use super::text::{Phrase, Word};
+use super::theme::Role;
+use crate::app::action::Action as Meaning;
+use crate::app::keymap::{BINDINGS, Place, key_name};
+use crate::rules::plan::{Confirmation, Plan, Target};
+
+const WIDTH: u16 = 78;
+
+/// Paints the window and says where its text is being typed.
+pub fn paint(paint: &mut Paint, scene: &Scene, room: Rect, plan: &Plan, field: Option<&Input>) -> Option<Position> {
+    let language = scene.look.language;
+    let width = WIDTH.min(room.width.saturating_sub(2));
+    let inside = width.saturating_sub(6);
+    let labels = label_cells(scene);
+    let (title, title_right) = titles(scene, plan);
+    let mut body = sums(scene, plan, labels, inside);
+    if plan.targets.len() > 1 {
+        body.push(Runs::new());
+        body.extend(plan.targets.iter().map(|target| target_line(scene, target)));
+    }
+    let mut tail = left_out(scene, plan, inside);
+    tail.push(Runs::new());
+    tail.extend(question(scene, plan, field));
+
+    let most = usize::from(room.height.saturating_sub(2));
+    if body.len() + tail.len() > most {
+        // The question is always seen; the list gives way.
+        let keep = most.saturating_sub(tail.len() + 1);
+        let hidden = body.len().saturating_sub(keep);
+        body.truncate(keep);
+        body.push(vec![dim(language.phrase(&Phrase::MoreLines { count: hidden }))]);
+    }
+    let height = (body.len() + tail.len()) as u16 + 2;
+    let cancel = key("esc", language.word(if field.is_some() { Word::Back } else { Word::Cancel }));
+    let border = Border { title, title_right, keys: cancel, ..Border::default() };
+    let area = popup::place(room, width, height);
+    let inside = popup::paint(paint, area, &border);
+    let lines = body.into_iter().chain(tail);
+    let mut last = inside.y;
+    for (row, line) in lines.take(usize::from(inside.height)).enumerate() {
+        last = inside.y + row as u16;
+        paint.runs(inside.x, last, inside.width, &line);
+    }
+    field.map(|input| name_field(paint, inside, last, input))
+}
+
+/// The field stands after its question, in the last line.
+fn name_field(paint: &mut Paint, inside: Rect, y: u16, input: &Input) -> Position {
+    let prompt = vec![run("> ", Role::Accent)];
+    let x = paint.runs(inside.x, y, inside.width, &prompt);
+    let cells = inside.right().saturating_sub(x + 1);
+    let scroll = input.visual_scroll(usize::from(cells));
+    let shown = tail_from(input.value(), scroll as u16);
+    paint.text(x, y, cells, shown, Role::Strong);
+    Position::new(x + (input.visual_cursor().saturating_sub(scroll) as u16).min(cells), y)
+}
+
+/// A text without its first cells.
+pub fn tail_from(text: &str, cells: u16) -> &str {
+    let mut skipped = 0;
+    let mut rest = text;
+    for (symbol, wide) in format::graphemes(text) {
+        if skipped >= cells {
+            break;
+        }
+        skipped += wide;
+        // A grapheme is a part of the text, so what follows it is one too.
+        rest = &text[symbol.as_ptr() as usize - text.as_ptr() as usize + symbol.len()..];
+    }
+    rest
+}
+
+fn titles(scene: &Scene, plan: &Plan) -> (String, String) {
+    let language = scene.look.language;
+    match plan.targets.as_slice() {
+        [one] => (
+            language.phrase(&Phrase::PlanFor { action: plan.action, name: &one.name }),
+            format!("{} {} {}", scene.account_title(&one.identity.account), scene.look.glyphs.dot, one.identity.id),
+        ),
+        many => (language.phrase(&Phrase::PlanForMany { action: plan.action, count: many.len() }), String::new()),
+    }
+}
+
+fn label_cells(scene: &Scene) -> u16 {
+    let words = [Word::PlanSaves, Word::PlanGoesOn, Word::PlanKeeps, Word::PlanDeletes, Word::PlanMind, Word::PlanAsOf];
+    words.iter().map(|word| format::width(scene.look.language.word(*word))).max().unwrap_or(0) + 2
+}
+
+/// What the plan comes to, a line for each question.
+fn sums(scene: &Scene, plan: &Plan, labels: u16, width: u16) -> Vec<Runs> {
+    let (language, first) = (scene.look.language, scene.currency());
+    let incomplete = plan.targets.iter().any(|target| !target.rates_complete);
+    let more = if incomplete { "+" } else { "" };
+    let mut lines = Vec::new();
+    let mut add = |word: Option<Word>, value: Runs| {
+        let line = labelled(word.map_or("", |word| language.word(word)), labels, value);
+        lines.extend(wrap(&line, width, labels));
+    };
+    if plan.action == Action::Start {
+        let rate = format::burn(&plan.goes_on(), first, scene.look);
+        let value = rate.map_or_else(
+            || vec![dim(language.word(Word::Unknown))],
+            |rate| vec![run(format!("{rate}{more}"), Role::Strong)],
+        );
+        add(Some(Word::PlanCosts), value);
+    } else {
+        let saves = plan.saves();
+        let mut value = match format::burn(&saves, first, scene.look) {
+            Some(rate) => vec![run(format!("{rate}{more}"), Role::Good)],
+            None if incomplete => vec![dim(language.word(Word::Unknown))],
+            None => vec![plain(language.word(Word::Nothing))],
+        };
+        let by_day: Vec<String> = format::in_order(saves.rates(), first)
+            .into_iter()
+            .filter_map(|rate| rate.over_hours(24.into()))
+            .map(|money| format::money(money, scene.look.glyphs))
+            .collect();
+        if !by_day.is_empty() {
+            value.push(dim(format!("   {}", language.phrase(&Phrase::ADay { money: &by_day.join(" + ") }))));
+        }
+        if plan.targets.iter().any(|target| target.prepaid) {
+            value.push(dim(format!("   {}", language.word(Word::PaidAhead))));
+        }
+        add(Some(Word::PlanSaves), value);
+        let goes_on = match format::burn(&plan.goes_on(), first, scene.look) {
+            Some(rate) => vec![run(format!("{rate}{more}"), Role::Waste)],
+            None => vec![plain(language.word(Word::Nothing))],
+        };
+        add(Some(Word::PlanGoesOn), goes_on);
+        for (name, rates) in plan.targets.iter().flat_map(|target| &target.left_behind) {
+            let rate = format::rates(rates, first, scene.look);
+            let text = language.phrase(&Phrase::LeftBehind { name, rate: rate.as_deref() });
+            add(None, vec![run(text, Role::Waste)]);
+        }
+    }
+    match plan.targets.as_slice() {
+        [one] => {
+            if !one.effect.lost.is_empty() {
+                add(Some(Word::PlanDeletes), vec![run(places(language, &one.effect.lost), Role::Urgent)]);
+            }
+            if !one.effect.kept.is_empty() {
+                add(Some(Word::PlanKeeps), vec![plain(places(language, &one.effect.kept))]);
+            }
+        }
+        many => {
+            let losing = many.iter().filter(|target| target.effect.loses_data()).count();
+            if losing > 0 {
+                let text = language.phrase(&Phrase::DataOf { count: losing });
+                add(Some(Word::PlanDeletes), vec![run(text, Role::Urgent)]);
+            }
+        }
+    }
+    for (at, risk) in plan.risks().into_iter().enumerate() {
+        add((at == 0).then_some(Word::PlanMind), vec![plain(language.risk(risk))]);
+    }
+    if let Some(ends) = plan.targets.iter().filter_map(|target| target.ends_at).min() {
+        add(Some(Word::PlanEnds), vec![plain(scene.moment(ends))]);
+    }
+    if let [one] = plan.targets.as_slice()
+        && matches!(one.phase, Phase::Unknown | Phase::Unreachable | Phase::Provisioning)
+    {
+        add(Some(Word::PlanPhase), vec![run(language.phase(one.phase), Role::Waste)]);
+    }
+    let oldest = plan.targets.iter().map(|target| target.as_of).min().flatten();
+    add(
+        Some(Word::PlanAsOf),
+        match oldest {
+            Some(as_of) => vec![dim(language.phrase(&Phrase::Ago { age: &scene.since(as_of) }))],
+            None => vec![run(language.word(Word::OnlyRemembered), Role::Waste)],
+        },
+    );
+    lines
+}
+
+/// One of several: its name, what it saves and what it loses.
+fn target_line(scene: &Scene, target: &Target) -> Runs {
+    let language = scene.look.language;
+    let name = format::cut(&target.name, 22, scene.look.glyphs.ellipsis);
+    let pad = 24 - format::width(&name);
+    let figures = if target.saves().is_empty() { &target.after } else { &target.saves() };
+    let rate = format::rates(figures, scene.currency(), scene.look);
+    let rate = rate.unwrap_or_else(|| language.word(Word::Nothing).to_owned());
+    let account = format::cut(&scene.account_title(&target.identity.account), 14, scene.look.glyphs.ellipsis);
+    let account_pad = 16 - format::width(&account);
+    let mut runs = vec![
+        plain(format!("{name}{}", " ".repeat(usize::from(pad)))),
+        dim(format!("{account}{}", " ".repeat(usize::from(account_pad)))),
+        plain(format!("{rate:>10}")),
+    ];
+    if target.effect.loses_data() {
+        let places = places(language, &target.effect.lost);
+        runs.push(run(format!("  {}", language.phrase(&Phrase::Deletes { places: &places })), Role::Urgent));
+    }
+    runs
+}
+
+fn left_out(scene: &Scene, plan: &Plan, width: u16) -> Vec<Runs> {
+    let language = scene.look.language;
+    if plan.left_out.is_empty() {
+        return Vec::new();
+    }
+    const SHOWN: usize = 4;
+    let mut lines = vec![Runs::new(), vec![dim(language.phrase(&Phrase::LeftOutCount { count: plan.left_out.len() }))]];
+    for (_, name, hindrance) in plan.left_out.iter().take(SHOWN) {
+        let line = vec![plain(format!("  {name}  ")), dim(language.hindrance(hindrance, plan.action))];
+        lines.extend(wrap(&line, width, 4));
+    }
+    if plan.left_out.len() > SHOWN {
+        lines.push(vec![dim(language.phrase(&Phrase::MoreLines { count: plan.left_out.len() - SHOWN }))]);
+    }
+    lines
+}
+
+/// What the person has to do.
+fn question(scene: &Scene, plan: &Plan, field: Option<&Input>) -> Vec<Runs> {
+    let language = scene.look.language;
+    match (&plan.confirmation, field) {
+        (Confirmation::Countdown, _) => {
+            let text = language.phrase(&Phrase::Confirm { action: plan.action, count: plan.targets.len() });
+            vec![vec![run(format!("{}  ", key_of(Meaning::Confirm)), Role::Accent), plain(text)]]
+        }
+        (Confirmation::Typed(_), None) => {
+            let again = match plan.action {
+                Action::Stop | Action::Start => Meaning::StopOrStart,
+                Action::Release | Action::Delete | Action::Restart => Meaning::End,
+            };
+            let text = language.phrase(&Phrase::AskName { action: plan.action });
+            vec![vec![run(format!("{}  ", key_of(again)), Role::Accent), plain(text)]]
+        }
+        (Confirmation::Typed(expected), Some(input)) => {
+            let right = input.value().trim() == expected;
+            let [before, after] = language.type_name();
+            let mut line = vec![plain(before), run(expected, Role::Strong), plain(after)];
+            if right {
+                let text = language.phrase(&Phrase::EnterDoes { action: plan.action });
+                line.push(run(format!("   {text}"), Role::Urgent));
+            }
+            vec![line, Runs::new()]
+        }
+    }
+}
+
+/// The key of a meaning in a plan.
+fn key_of(meaning: Meaning) -> String {
+    BINDINGS
+        .iter()
+        .find(|binding| binding.place == Place::Plan && binding.action == meaning)
+        .and_then(|binding| binding.keys.first())
+        .map(|key| key_name(*key))
+        .unwrap_or_default()
+}

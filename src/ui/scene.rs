@@ -1,0 +1,175 @@
+//! What several parts of one frame look up: actions by resource, freshness by account, words for a row.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+use providers::model::{AccountName, Action, Identity, Instance, Offer, Phase};
+use providers::money::{Burn, Currency};
+
+use super::format;
+use super::look::Look;
+use super::paint::{Run, run};
+use super::text;
+use super::theme::Role;
+use crate::app::message::Msg;
+use crate::app::rows;
+use crate::app::state::State;
+use crate::rules::fleet::{Account, Freshness, Known};
+use crate::rules::plan::Hindrance;
+use crate::rules::saga::{Operation, Outcome, Step};
+
+/// How long the screen says that something was confirmed.
+const CONFIRMED_SHOWN: SignedDuration = SignedDuration::from_secs(15);
+
+/// One frame's view of the state. Made anew for each frame from accounts and actions alone, never from rows.
+pub struct Scene<'a> {
+    pub state: &'a State,
+    pub look: &'a Look,
+    pub now: Timestamp,
+    under_way: BTreeMap<&'a Identity, &'a Operation>,
+    confirmed: BTreeMap<&'a Identity, &'a Operation>,
+    freshness: BTreeMap<&'a AccountName, Freshness>,
+}
+
+impl<'a> Scene<'a> {
+    pub fn new(state: &'a State, look: &'a Look, now: Timestamp) -> Self {
+        let world = &state.world;
+        let under_way = world.under_way().map(|operation| (&operation.target.identity, operation)).collect();
+        let confirmed = world
+            .operations
+            .values()
+            .filter(|operation| match &operation.step {
+                Step::Ended { at, outcome: Outcome::Done { .. } } => now.duration_since(*at) < CONFIRMED_SHOWN,
+                _ => false,
+            })
+            .map(|operation| (&operation.target.identity, operation))
+            .collect();
+        let freshness =
+            world.fleet.accounts.iter().map(|account| (&account.name, world.fleet.freshness(account, now))).collect();
+        Scene { state, look, now, under_way, confirmed, freshness }
+    }
+
+    /// The action under way on a resource.
+    pub fn operation(&self, identity: &Identity) -> Option<&'a Operation> {
+        self.under_way.get(identity).copied()
+    }
+
+    /// The action on a resource that has just been proven.
+    pub fn confirmed(&self, identity: &Identity) -> Option<&'a Operation> {
+        self.confirmed.get(identity).copied()
+    }
+
+    pub fn freshness(&self, account: &AccountName) -> Freshness {
+        self.freshness.get(account).copied().unwrap_or(Freshness::Never)
+    }
+
+    /// Whether figures of an account are not of now.
+    pub fn is_old(&self, account: &AccountName) -> bool {
+        matches!(self.freshness(account), Freshness::Never | Freshness::Stale | Freshness::Failed)
+    }
+
+    pub fn account(&self, name: &AccountName) -> Option<&'a Account> {
+        self.state.world.fleet.account(name)
+    }
+
+    /// Shown first, and without its sign in the list.
+    pub fn currency(&self) -> Currency {
+        self.state.view.fixed.currency
+    }
+
+    pub fn since(&self, moment: Timestamp) -> String {
+        format::since(moment, self.now, self.look.language)
+    }
+
+    pub fn moment(&self, at: Timestamp) -> String {
+        format::moment(at, self.now, &self.state.view.fixed.zone, self.look.language)
+    }
+
+    /// The rates of a sum, with a mark where they are a lower bound; `None` when nothing is charged.
+    pub fn total(&self, sum: &Burn, incomplete: bool) -> Option<String> {
+        let text = format::burn(sum, self.currency(), self.look)?;
+        Some(if incomplete { format!("{text}+") } else { text })
+    }
+
+    /// A message in words.
+    pub fn message(&self, message: &Msg) -> String {
+        text::message(message, self.look, self.currency())
+    }
+
+    /// An account as people know it: `runpod/team`, or one word where both are the same.
+    pub fn account_title(&self, name: &AccountName) -> String {
+        match self.account(name) {
+            Some(account) if !name.as_str().contains(account.provider.as_str()) => {
+                format!("{}/{name}", account.provider)
+            }
+            _ => name.to_string(),
+        }
+    }
+
+    /// The phase as painted.
+    pub fn phase(&self, known: &Known<Instance>) -> Phase {
+        rows::shown_phase(known, self.operation(&known.identity))
+    }
+
+    pub fn needs_you(&self, known: &Known<Instance>) -> bool {
+        rows::needs_you(known, self.operation(&known.identity))
+    }
+
+    /// Charged for although it does no work.
+    pub fn wastes(&self, known: &Known<Instance>) -> bool {
+        matches!(known.phase(), Phase::Stopped | Phase::Reclaimed) && !known.rates().certain().is_zero()
+    }
+
+    /// The sign of a row's phase in its colour.
+    pub fn phase_sign(&self, known: &Known<Instance>) -> Run {
+        let phase = self.phase(known);
+        let role = match phase {
+            Phase::Failed | Phase::Unreachable | Phase::Reclaimed | Phase::Unknown => Role::Urgent,
+            Phase::Stopping | Phase::Releasing | Phase::Provisioning => Role::Accent,
+            Phase::Gone => Role::Dim,
+            Phase::Stopped if self.wastes(known) => Role::Waste,
+            Phase::Running | Phase::Stopped => Role::Plain,
+        };
+        run(self.look.glyphs.phase(phase), role)
+    }
+
+    pub fn is_protected(&self, known: &Known<Instance>) -> bool {
+        self.account(&known.identity.account)
+            .is_some_and(|account| self.state.world.settings.protected(&account.provider, &known.identity, &known.row))
+    }
+
+    pub fn is_mine(&self, known: &Known<Instance>) -> bool {
+        self.account(&known.identity.account)
+            .is_some_and(|account| self.state.world.settings.mine(&account.provider, &known.identity, &known.row))
+    }
+
+    /// What keeps an action from an instance now, if anything.
+    pub fn hindrance(&self, known: &Known<Instance>, action: Action) -> Option<Hindrance> {
+        if known.is_gone() || known.missing_since.is_some() {
+            return Some(Hindrance::NotThere);
+        }
+        if self.state.world.read_only {
+            return Some(Hindrance::ReadOnly);
+        }
+        if self.account(&known.identity.account).is_none_or(|account| account.read_only) {
+            return Some(Hindrance::ReadOnlyAccount);
+        }
+        if self.operation(&known.identity).is_some() {
+            return Some(Hindrance::UnderWay);
+        }
+        match known.row.offers.of(action) {
+            Offer::Yes(_) => None,
+            Offer::No(refusal) => Some(Hindrance::Provider(refusal)),
+        }
+    }
+
+    /// The row under the cursor.
+    pub fn selected(&self) -> Option<&'a Known<Instance>> {
+        self.state.view.selected().and_then(|identity| self.state.world.fleet.instances.get(identity))
+    }
+}
+
+/// A name for a row: the id stands in where there is none.
+pub fn name_of(known: &Known<Instance>) -> &str {
+    known.row.name.as_deref().filter(|name| !name.is_empty()).unwrap_or(known.row.id.as_str())
+}

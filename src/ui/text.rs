@@ -1,0 +1,145 @@
+//! Everything that the screen says, in each language. One exhaustive match a language for every typed
+//! value: a text that is missing does not compile.
+
+mod chinese;
+mod english;
+mod words;
+
+use providers::error::ErrorKind;
+use providers::model::{Action, Component, DataKind, Phase, Refusal, Remark, Risk};
+use providers::money::Currency;
+
+use super::look::Look;
+use crate::app::message::{Msg, QuickName};
+use crate::app::rows::MarketName;
+use crate::rules::fleet::{Freshness, Trouble};
+use crate::rules::memory::LedgerNotice;
+use crate::rules::plan::Hindrance;
+use crate::rules::saga::{NotSent, Outcome};
+
+pub use super::language::Language;
+pub use words::{Phrase, Word};
+
+/// Speaks in the language of `$language`.
+macro_rules! speak {
+    ($language:expr, $function:ident($($argument:expr),*)) => {
+        match $language {
+            Language::English => english::$function($($argument),*),
+            Language::Chinese => chinese::$function($($argument),*),
+        }
+    };
+}
+
+/// A message in words; `first` is the currency that rates begin with.
+pub fn message(message: &Msg, look: &Look, first: Currency) -> String {
+    speak!(look.language, message(message, look, first))
+}
+
+impl Language {
+    pub fn word(self, word: Word) -> &'static str {
+        speak!(self, word(word))
+    }
+    pub fn phrase(self, phrase: &Phrase) -> String {
+        speak!(self, phrase(phrase))
+    }
+    pub fn phase(self, phase: Phase) -> &'static str {
+        speak!(self, phase(phase))
+    }
+    /// In at most five cells.
+    pub fn phase_short(self, phase: Phase) -> &'static str {
+        speak!(self, phase_short(phase))
+    }
+    pub fn action(self, action: Action) -> &'static str {
+        speak!(self, action(action))
+    }
+    pub fn freshness(self, freshness: Freshness) -> &'static str {
+        speak!(self, freshness(freshness))
+    }
+    pub fn market(self, market: MarketName) -> &'static str {
+        speak!(self, market(market))
+    }
+    pub fn quick(self, quick: QuickName) -> &'static str {
+        speak!(self, quick(quick))
+    }
+    pub fn component(self, component: Component) -> &'static str {
+        speak!(self, component(component))
+    }
+    pub fn data_kind(self, kind: DataKind) -> &'static str {
+        speak!(self, data_kind(kind))
+    }
+    pub fn risk(self, risk: Risk) -> &'static str {
+        speak!(self, risk(risk))
+    }
+    pub fn remark(self, remark: Remark) -> &'static str {
+        speak!(self, remark(remark))
+    }
+    /// For a row: two or three words.
+    pub fn remark_short(self, remark: Remark) -> &'static str {
+        speak!(self, remark_short(remark))
+    }
+    pub fn refusal(self, refusal: &Refusal) -> String {
+        speak!(self, refusal(refusal))
+    }
+    pub fn hindrance(self, hindrance: &Hindrance, action: Action) -> String {
+        speak!(self, hindrance(hindrance, action))
+    }
+    pub fn not_sent(self, reason: &NotSent) -> String {
+        speak!(self, not_sent(reason))
+    }
+    pub fn outcome(self, outcome: &Outcome) -> String {
+        speak!(self, outcome(outcome))
+    }
+    pub fn error_kind(self, kind: &ErrorKind) -> String {
+        speak!(self, error_kind(kind))
+    }
+    pub fn trouble(self, trouble: &Trouble) -> String {
+        speak!(self, trouble(trouble))
+    }
+    /// What a person can do about it.
+    pub fn advice(self, trouble: &Trouble) -> &'static str {
+        speak!(self, advice(trouble))
+    }
+    pub fn ledger_notice(self, notice: &LedgerNotice) -> String {
+        speak!(self, ledger_notice(notice))
+    }
+    /// What stands before and after the text that is to be typed.
+    pub fn type_name(self) -> [&'static str; 2] {
+        speak!(self, type_name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ui::format::width;
+
+    #[test]
+    fn short_phases_fit_a_narrow_column() {
+        let phases = [
+            Phase::Provisioning,
+            Phase::Running,
+            Phase::Stopping,
+            Phase::Stopped,
+            Phase::Reclaimed,
+            Phase::Unreachable,
+            Phase::Releasing,
+            Phase::Gone,
+            Phase::Failed,
+            Phase::Unknown,
+        ];
+        for language in [Language::English, Language::Chinese] {
+            for phase in phases {
+                assert!(width(language.phase_short(phase)) <= 5, "{}", language.phase_short(phase));
+                assert!(width(language.phase(phase)) <= 9, "{}", language.phase(phase));
+            }
+        }
+    }
+
+    #[test]
+    fn every_chinese_word_is_chinese() {
+        let same = [Word::Gpu, Word::Demo, Word::ReadOnly];
+        for word in Word::ALL.iter().filter(|word| !same.contains(word)) {
+            assert!(!Language::Chinese.word(*word).is_ascii(), "{word:?}");
+        }
+    }
+}

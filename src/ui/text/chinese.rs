@@ -1,0 +1,575 @@
+//! Simplified Chinese.
+
+use providers::error::ErrorKind;
+use providers::model::{Action, Component, DataKind, Phase, Refusal, Remark, Risk};
+use providers::money::Currency;
+
+use super::words::{Phrase, Word};
+use crate::app::message::{GroupName, Msg, QuickName, SortName};
+use crate::app::rows::MarketName;
+use crate::rules::fleet::{Freshness, Trouble};
+use crate::rules::memory::LedgerNotice;
+use crate::rules::plan::Hindrance;
+use crate::rules::saga::{NotSent, Outcome, Step};
+use crate::ui::format;
+use crate::ui::language::Language;
+use crate::ui::look::Look;
+
+const SPOKEN: Language = Language::Chinese;
+
+pub fn word(word: Word) -> &'static str {
+    match word {
+        Word::Demo => "演示",
+        Word::ReadOnly => "只读",
+        Word::Fleet => "实例",
+        Word::Activity => "操作",
+        Word::Notices => "提示",
+        Word::InFull => "详情",
+        Word::Name => "名称",
+        Word::Gpu => "GPU",
+        Word::Util => "利用率",
+        Word::Memory => "显存 G",
+        Word::PerHour => "时",
+        Word::Next => "接下来",
+        Word::Account => "账户",
+        Word::Project => "项目",
+        Word::Region => "地区",
+        Word::Up => "运行",
+        Word::When => "时间",
+        Word::Who => "操作者",
+        Word::What => "操作",
+        Word::On => "对象",
+        Word::State => "状态",
+        Word::SavesHead => "节省/时",
+        Word::NoGpu => "无 GPU",
+        Word::NoProject => "（无项目）",
+        Word::StoppedBilled => "停机仍计费",
+        Word::StoppedDisk => "已停，盘计费",
+        Word::StoppedFree => "已停，免费",
+        Word::Spot => "竞价",
+        Word::Reserved => "包期",
+        Word::ReclaimAnyTime => "随时可能被回收",
+        Word::ReadOnlyAccount => "只读",
+        Word::Protected => "受保护",
+        Word::NotMine => "非本人",
+        Word::NeedsYou => "需要处理",
+        Word::Ssh => "SSH",
+        Word::Labels => "标签",
+        Word::AllGpus => "平均",
+        Word::MainMemory => "内存",
+        Word::Costs => "费用",
+        Word::Nothing => "无",
+        Word::Unknown => "未知",
+        Word::PartUnknown => "部分费用未知",
+        Word::Estimated => "估算",
+        Word::Perhaps => "可能计费",
+        Word::MayBeCharged => "可能计费",
+        Word::PaidAhead => "已预付",
+        Word::SavesNothing => "不省钱",
+        Word::Balance => "余额",
+        Word::ListComma => "、",
+        Word::Answer => "答复",
+        Word::Took => "用时",
+        Word::PlanSaves => "节省",
+        Word::PlanCosts => "将计费",
+        Word::PlanGoesOn => "继续计费",
+        Word::PlanKeeps => "保留",
+        Word::PlanDeletes => "删除",
+        Word::PlanMind => "注意",
+        Word::PlanEnds => "到期",
+        Word::PlanPhase => "当前状态",
+        Word::PlanAsOf => "数据时间",
+        Word::OnlyRemembered => "仅为上次记录：平台尚未答复",
+        Word::Help => "帮助",
+        Word::InAPlan => "在确认窗口中",
+        Word::Everywhere => "通用",
+        Word::Signs => "符号",
+        Word::Close => "关闭",
+        Word::Cancel => "取消",
+        Word::Back => "返回",
+        Word::KeepFilter => "保留",
+        Word::LastAnswer => "上次答复",
+        Word::LastComplete => "上次完整答复",
+        Word::Never => "从未",
+        Word::LeaveNow => "立即退出",
+        Word::AnyOther => "其他键",
+        Word::Stay => "留下",
+        Word::Welcome => "欢迎使用 rentop。",
+        Word::WhatItIs => "一屏看清租用的所有 GPU：哪些在跑、花多少钱，一个键安全结束。",
+        Word::FoundKeys => "环境变量里有以下平台的密钥，按数字键添加账户：",
+        Word::NoAccounts => "还没有账户。",
+        Word::SetAKey => "把平台的 API 密钥放进对应的环境变量，再重新启动：",
+        Word::OrDemo => "也可以先看看演示，无需任何配置：",
+        Word::ShowsAll => "显示全部",
+        Word::NothingRented => "目前没有租用实例。在任何地方新开的实例都会自动出现在这里。",
+        Word::Loading => "正在查询各账户：",
+        Word::NobodyAnswered => "所有账户都没有答复：",
+        Word::NotAskedYet => "尚未查询",
+        Word::NothingDone => "还没有停止、启动或释放过实例。",
+        Word::NothingDoneWhy => "每个操作都会记在这里：谁做的、平台怎么答复、结果是否已证实。",
+    }
+}
+
+pub fn phrase(phrase: &Phrase) -> String {
+    match *phrase {
+        Phrase::TooSmall { width, height } => format!("窗口太小：至少 {width}×{height}，q 退出"),
+        Phrase::Wasting { rate } => format!("浪费 {rate}"),
+        Phrase::Prepaid { rate } => format!("预付 {rate}"),
+        Phrase::UpTo { rate } => format!(" 至 {rate}"),
+        Phrase::InTrouble { count } => format!("{count} 个账户异常"),
+        Phrase::MoreInTrouble { count } => format!("另有 {count} 个账户异常"),
+        Phrase::TroubleSince { age } => format!("已 {age}"),
+        Phrase::LooksOn { host, pid } => format!("旁观：由 {host}（{pid}）采集"),
+        Phrase::Notices { count } => format!("{count} 条提示 ?"),
+        Phrase::Confirmed { action } => done(action).to_owned(),
+        Phrase::GoneSince { age } => format!("{age}前消失"),
+        Phrase::MissingSince { age } => format!("已消失 {age}，待查"),
+        Phrase::Ends { at } => format!("{at} 到期"),
+        Phrase::ReservedTo { at } => format!("包期至 {at}"),
+        Phrase::Old { age } => format!("{age}前的数据"),
+        Phrase::Ago { age } => format!("{age}前"),
+        Phrase::AskingFor { age } => format!("查询中，已 {age}"),
+        Phrase::Left { money } => format!("余额 {money}"),
+        Phrase::Voucher { money } => format!("代金券 {money}"),
+        Phrase::Step { operation, now } => {
+            let since = |moment| format::since(moment, now, SPOKEN);
+            match &operation.step {
+                Step::Countdown { until } => {
+                    format!("{} 秒后{}，u 撤销", format::seconds_left(*until, now), action(operation.action))
+                }
+                Step::Checking { next_look: None, .. } => "先核对".to_owned(),
+                Step::Checking { next_look: Some(_), .. } => "稍后再核对".to_owned(),
+                Step::Sending { since: from } => format!("{}已发出 {}", action(operation.action), since(*from)),
+                Step::Waiting { until, .. } => format!("平台要求等 {} 秒", format::seconds_left(*until, now)),
+                Step::Verifying { .. } => "被拒，核对中".to_owned(),
+                Step::Confirming { since: from, doubt: Some(_), .. } => format!("结果未知 {}", since(*from)),
+                Step::Confirming { since: from, doubt: None, .. } => {
+                    format!("{}中 {}", action(operation.action), since(*from))
+                }
+                Step::Overdue { since: from, .. } => match operation.action {
+                    Action::Start | Action::Restart => format!("仍未运行 {}", since(*from)),
+                    Action::Stop | Action::Release | Action::Delete => format!("仍在计费！{}", since(*from)),
+                },
+                Step::Ended { outcome, .. } => self::outcome(outcome),
+            }
+        }
+        Phrase::MoreGpus { count } => format!("另有 {count} 块 GPU"),
+        Phrase::UpFor { time } => format!("已运行 {time}"),
+        Phrase::Saves { rate } => format!("节省 {rate}"),
+        Phrase::WillCost { rate } => format!("将计费 {rate}"),
+        Phrase::GoesOn { rate } => format!("{rate} 继续计费"),
+        Phrase::LeftBehind { name, rate: Some(rate) } => format!("{name} 保留，计费 {rate}"),
+        Phrase::LeftBehind { name, rate: None } => format!("{name} 保留，可能计费"),
+        Phrase::Deletes { places } => format!("删除 {places}"),
+        Phrase::Keeps { places } => format!("保留 {places}"),
+        Phrase::Rows { count } => format!("{count} 个实例"),
+        Phrase::StorageItems { count, rate: Some(rate) } => format!("{count} 个存储项，{rate}"),
+        Phrase::StorageItems { count, rate: None } => format!("{count} 个存储项"),
+        Phrase::ProviderBurn { rate } => format!("平台自报 {rate}"),
+        Phrase::BalanceUnknown { error } => format!("余额未知：{error}"),
+        Phrase::Problems { count } => format!("{count} 处无法读取"),
+        Phrase::ProblemsOf { account } => format!("{account} 的问题"),
+        Phrase::NextTryIn { time } => format!("{time}后重试"),
+        Phrase::PlanFor { action, name } => format!("{} {name}", self::action(action)),
+        Phrase::PlanForMany { action, count } => format!("{} {count} 个实例", self::action(action)),
+        Phrase::ADay { money } => format!("每天 {money}"),
+        Phrase::DataOf { count } => format!("{count} 个实例的数据，见下"),
+        Phrase::MoreLines { count } => format!("  另有 {count} 项"),
+        Phrase::LeftOutCount { count } => format!("不包括 {count} 项"),
+        Phrase::Confirm { action: verb, count: 1 } => format!("{}：5 秒后开始，u 可撤销", action(verb)),
+        Phrase::Confirm { action: verb, count } => format!("{} {count} 个：5 秒后开始，u 可撤销", action(verb)),
+        Phrase::AskName { action: verb } => format!("{}：需先输入名称", action(verb)),
+        Phrase::EnterDoes { action: verb } => format!("回车即{}", action(verb)),
+        Phrase::LeaveTitle { count } => format!("有 {count} 个操作正在进行"),
+        Phrase::UnsentAtLeave { count } => format!("{count} 个操作尚未发出，退出后不再发出。"),
+        Phrase::SentAtLeave { count } => format!("{count} 个操作已发出，下次启动时核对结果。"),
+        Phrase::GoesOnAtLeave { rate } => format!("{rate} 继续计费，且无人看管。"),
+        Phrase::Farewell { count, rate, by_then, at } => {
+            format!("{count} 个实例仍在计费，合计 {rate}，到{at}为 {by_then}。无人看守。")
+        }
+        Phrase::Marked { count } => format!("已标记 {count}"),
+        Phrase::Hidden { count } => format!("隐藏 {count}"),
+        Phrase::FromVariable { variable } => format!("来自 {variable}"),
+        Phrase::ConfigAt { path } => format!("账户写入 {path}，密钥本身不写入。"),
+        Phrase::OrConfigAt { path } => format!("或者在 {path} 中写入账户"),
+        Phrase::NothingMatches { filter, hidden } => format!("没有实例符合“{filter}”，隐藏 {hidden} 个。"),
+        Phrase::AccountsAsked { count } => format!("共查询 {count} 个账户。"),
+    }
+}
+
+fn done(action: Action) -> &'static str {
+    match action {
+        Action::Stop => "已停止",
+        Action::Start => "已启动",
+        Action::Restart => "已重启",
+        Action::Release => "已释放",
+        Action::Delete => "已删除",
+    }
+}
+
+pub fn message(message: &Msg, look: &Look, first: Currency) -> String {
+    let fixed = match message {
+        Msg::HintStop => "停止",
+        Msg::HintStart => "启动",
+        Msg::HintRelease => "释放",
+        Msg::HintTakeBack => "撤销",
+        Msg::HintMark => "标记",
+        Msg::HintDetails => "详情",
+        Msg::HintFilter => "筛选",
+        Msg::HintSort => "排序",
+        Msg::HintGroup => "分组",
+        Msg::HintQuick => "停机/竞价",
+        Msg::HintHelp => "帮助",
+        Msg::HintQuit => "退出",
+        Msg::HintConfirm => "确认",
+        Msg::HintCancel => "取消",
+        Msg::HelpStop => "停止运行中的，启动已停止的；先显示能省多少",
+        Msg::HelpRelease => "释放：彻底结束；先显示会删除什么",
+        Msg::HelpTakeBack => "撤销尚未发出的操作",
+        Msg::HelpMark => "标记此行：之后 s 和 x 作用于所有已标记的行",
+        Msg::HelpDetails => "显示或隐藏详情；折叠分组",
+        Msg::HelpFilter => "按名称、ID、账户、GPU、地区、项目、标签或状态筛选",
+        Msg::HelpSort => "切换排序：需要处理、费用、名称、时长",
+        Msg::HelpGroup => "切换分组：账户、平台、项目、计费方式、不分组",
+        Msg::HelpQuick => "只看停机的、只看竞价的，或全部",
+        Msg::HelpProtect => "保护，批量操作不会动它；再按取消",
+        Msg::HelpMine => "标为本人或非本人；批量操作不含非本人的",
+        Msg::HelpPage => "在浏览器打开它在平台上的页面",
+        Msg::HelpFold => "折叠分组",
+        Msg::HelpUnfold => "展开分组",
+        Msg::HelpProblem => "账户问题的详情",
+        Msg::HelpDown => "向下",
+        Msg::HelpUp => "向上",
+        Msg::HelpPageDown => "下翻一页",
+        Msg::HelpPageUp => "上翻一页",
+        Msg::HelpFirst => "到第一行",
+        Msg::HelpLast => "到最后一行",
+        Msg::HelpShowFleet => "实例",
+        Msg::HelpShowActivity => "操作记录",
+        Msg::HelpNextView => "下一个视图",
+        Msg::HelpRefresh => "在平台限额内重新查询",
+        Msg::HelpRepaint => "重绘屏幕",
+        Msg::HelpSuspend => "回到命令行，fg 返回",
+        Msg::HelpBack => "撤销倒计时，否则退出视图、标记、筛选",
+        Msg::HelpHelp => "本帮助",
+        Msg::HelpQuit => "退出",
+        Msg::HelpConfirm => "确认（不丢数据时）",
+        Msg::HelpPlanAgain => "再按一次：会丢数据时打开名称输入框",
+        Msg::HelpCancel => "取消",
+        Msg::NothingSelected => "没有选中实例",
+        Msg::NothingToTakeBack => "没有可撤销的操作",
+        Msg::MixedMarks => "标记中既有运行的也有停止的：请只标记一类",
+        Msg::PasteIgnored => "粘贴的文字不会当作按键",
+        Msg::Refreshing => "正在重新查询各平台",
+        Msg::NoPage => "平台没有它的页面",
+        Msg::NoProblem => "没有账户异常",
+        Msg::TakenBack { name } => return format!("{name}：已撤销，没有发出任何请求"),
+        Msg::LeftOut { name, action, hindrance } => {
+            return format!("{name}：{}", self::hindrance(hindrance, *action));
+        }
+        Msg::SortedBy(sort) => match sort {
+            SortName::Attention => "排序：需要处理、浪费、费用",
+            SortName::Cost => "排序：费用从高到低",
+            SortName::Name => "排序：名称",
+            SortName::Age => "排序：时间最久的在前",
+        },
+        Msg::GroupedBy(group) => match group {
+            GroupName::None => "不分组",
+            GroupName::Account => "按账户分组",
+            GroupName::Provider => "按平台分组",
+            GroupName::Project => "按项目分组",
+            GroupName::Market => "按计费方式分组",
+        },
+        Msg::QuickFilter(name) => return format!("显示：{}", quick(*name)),
+        Msg::ProtectedNow { name, on: true } => return format!("{name} 已受保护：批量操作不会动它"),
+        Msg::ProtectedNow { name, on: false } => return format!("{name} 不再受保护"),
+        Msg::MineNow { name, on: true } => return format!("{name} 标为本人"),
+        Msg::MineNow { name, on: false } => return format!("{name} 标为非本人：批量操作不会动它"),
+        Msg::OpeningPage { url } => return format!("打开 {url}"),
+        Msg::PageNotOpened { error, url } => return format!("无法打开浏览器（{error}）：{url}"),
+        Msg::OnlyLooking { host, pid } => return format!("未执行：由 {host}（{pid}）采集和操作"),
+        Msg::NotAdded { error } => return format!("未添加：{error}"),
+        Msg::Begun { count, saves } => {
+            let saves = format::rates(saves, first, look).map(|rate| format!("，节省 {rate}")).unwrap_or_default();
+            return format!("已开始 {count} 个操作{saves}");
+        }
+        Msg::Ended { name, action, outcome: Outcome::Done { despite: None } } => {
+            return format!("{name}：{}", done(*action));
+        }
+        Msg::Ended { name, action, outcome: Outcome::Done { despite: Some(error) } } => {
+            return format!("{name}：{}，尽管平台答复：{error}", done(*action));
+        }
+        Msg::Ended { name, action, outcome } => {
+            return format!("{name}：{}：{}", self::action(*action), self::outcome(outcome));
+        }
+        Msg::StillUnderWay { count } => return format!("有 {count} 个操作正在进行"),
+    };
+    fixed.to_owned()
+}
+
+pub fn phase(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Provisioning => "启动中",
+        Phase::Running => "运行中",
+        Phase::Stopping => "停止中",
+        Phase::Stopped => "已停止",
+        Phase::Reclaimed => "被回收",
+        Phase::Unreachable => "失联",
+        Phase::Releasing => "释放中",
+        Phase::Gone => "已消失",
+        Phase::Failed => "故障",
+        Phase::Unknown => "未知",
+    }
+}
+
+pub fn phase_short(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Provisioning => "启动",
+        Phase::Running => "运行",
+        Phase::Stopping => "停止",
+        Phase::Stopped => "已停",
+        Phase::Reclaimed => "被收",
+        Phase::Unreachable => "失联",
+        Phase::Releasing => "释放",
+        Phase::Gone => "消失",
+        Phase::Failed => "故障",
+        Phase::Unknown => "未知",
+    }
+}
+
+pub fn action(action: Action) -> &'static str {
+    match action {
+        Action::Stop => "停止",
+        Action::Start => "启动",
+        Action::Restart => "重启",
+        Action::Release => "释放",
+        Action::Delete => "删除",
+    }
+}
+
+pub fn freshness(freshness: Freshness) -> &'static str {
+    match freshness {
+        Freshness::Never => "尚无答复",
+        Freshness::Fresh => "最新",
+        Freshness::Stale => "过期",
+        Freshness::Partial => "不完整",
+        Freshness::Failed => "失败",
+    }
+}
+
+pub fn market(market: MarketName) -> &'static str {
+    match market {
+        MarketName::OnDemand => "按量",
+        MarketName::Spot => "竞价",
+        MarketName::Reserved => "包期",
+    }
+}
+
+pub fn quick(quick: QuickName) -> &'static str {
+    match quick {
+        QuickName::All => "全部",
+        QuickName::Off => "只看停机",
+        QuickName::Spot => "只看竞价",
+    }
+}
+
+pub fn component(component: Component) -> &'static str {
+    match component {
+        Component::Compute => "算力",
+        Component::Disk => "磁盘",
+        Component::Storage => "存储",
+        Component::Ip => "公网 IP",
+        Component::Traffic => "流量",
+        Component::Other => "其他",
+    }
+}
+
+pub fn data_kind(kind: DataKind) -> &'static str {
+    match kind {
+        DataKind::ContainerDisk => "容器盘",
+        DataKind::VolumeDisk => "数据盘",
+        DataKind::LocalDisk => "本地盘",
+        DataKind::NetworkVolume => "网络卷",
+        DataKind::FileSystem => "文件系统",
+        DataKind::LocalVolume => "本地卷",
+        DataKind::Contents => "其中全部内容",
+    }
+}
+
+pub fn risk(risk: Risk) -> &'static str {
+    match risk {
+        Risk::GpuMayBeTaken => "停机期间 GPU 可能被他人占用",
+        Risk::StartMayQueue => "启动可能要排队等 GPU，等到后自动开始计费",
+        Risk::StartMayLackGpu => "启动后可能没有 GPU",
+        Risk::AddressChanges => "SSH 地址会变",
+        Risk::ContractEnds => "租期到后无法再启动",
+        Risk::DiskMayCostMore => "停机时磁盘费用可能更高",
+        Risk::UseUnknown => "可能有人在用：平台不告知挂载情况",
+    }
+}
+
+pub fn remark(remark: Remark) -> &'static str {
+    match remark {
+        Remark::Outbid => "出价低于当前最低价",
+        Remark::StartQueued => "启动请求在平台排队等 GPU，等到即开始计费",
+        Remark::NoGpus => "无卡模式运行",
+        Remark::Locked => "已在平台锁定，不能停止",
+        Remark::BootFailed => "启动失败，不会继续",
+        Remark::NothingSurvivesStop => "停止后数据全部丢失",
+        Remark::StartTimeUnknown => "平台不提供开始时间",
+    }
+}
+
+pub fn remark_short(remark: Remark) -> &'static str {
+    match remark {
+        Remark::Outbid => "出价过低",
+        Remark::StartQueued => "启动排队中",
+        Remark::NoGpus => "无卡模式",
+        Remark::Locked => "已锁定",
+        Remark::BootFailed => "启动失败",
+        Remark::NothingSurvivesStop => "停止丢数据",
+        Remark::StartTimeUnknown => "开始时间未知",
+    }
+}
+
+pub fn refusal(refusal: &Refusal) -> String {
+    match refusal {
+        Refusal::NotOffered => "平台不提供此操作".to_owned(),
+        Refusal::WrongPhase => "当前状态下不能进行".to_owned(),
+        Refusal::Locked => "已在平台锁定".to_owned(),
+        Refusal::InUse => "仍被其他资源使用".to_owned(),
+        Refusal::ManagedElsewhere => "属于统一管理的组".to_owned(),
+        Refusal::Told(words) => words.clone(),
+    }
+}
+
+pub fn hindrance(hindrance: &Hindrance, action: Action) -> String {
+    let fixed = match hindrance {
+        Hindrance::Provider(Refusal::NotOffered) => return not_offered(action),
+        Hindrance::Provider(refusal) => return self::refusal(refusal),
+        Hindrance::ReadOnly => "rentop 以 --read-only 启动",
+        Hindrance::ReadOnlyAccount => "配置中此账户为 read_only",
+        Hindrance::NotThere => "不在平台最近的列表中",
+        Hindrance::UnderWay => "已有操作正在进行",
+        Hindrance::Protected => "受保护：批量操作不会动它",
+        Hindrance::NotMine => "非本人：批量操作不会动它",
+        Hindrance::AccountInTrouble => "账户异常，按 e 查看原因",
+    };
+    fixed.to_owned()
+}
+
+/// Why a key does nothing, and which one does what is meant.
+fn not_offered(verb: Action) -> String {
+    match verb {
+        Action::Stop => "该平台不支持停止：释放会删除机器及其本地磁盘，文件系统保留并继续计费".to_owned(),
+        _ => format!("该平台不支持{}", action(verb)),
+    }
+}
+
+pub fn not_sent(reason: &NotSent) -> String {
+    match reason {
+        NotSent::TakenBack => "已撤销".to_owned(),
+        NotSent::ProgramEnded => "未发出：rentop 已先退出".to_owned(),
+        NotSent::AnotherMachine => "未发出：该 ID 现在是另一台机器".to_owned(),
+        NotSent::NoLongerThere => "未发出：实例已不存在".to_owned(),
+        NotSent::PhaseChanged { was, is } => format!("未发出：状态由{}变为{}", phase(*was), phase(*is)),
+        NotSent::PlanChanged => "未发出：现在会删除确认时未列出的数据".to_owned(),
+        NotSent::NotOffered(refusal) => format!("未发出：{}", self::refusal(refusal)),
+        NotSent::CouldNotLook(error) => format!("未发出：无法先行核对：{error}"),
+        NotSent::CouldNotRecord(error) => format!("未发出：无法写入账本：{error}"),
+    }
+}
+
+pub fn outcome(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Done { despite: None } => "完成，已证实".to_owned(),
+        Outcome::Done { despite: Some(error) } => format!("完成，尽管答复是：{error}"),
+        Outcome::Queued(words) if words.is_empty() => "排队中：有空闲 GPU 时启动并计费".to_owned(),
+        Outcome::Queued(words) => format!("排队中：有空闲 GPU 时启动并计费：{words}"),
+        Outcome::NotSent(reason) => not_sent(reason),
+        Outcome::Refused(words) => format!("被拒绝：{words}"),
+        Outcome::Unproven => "未能证实：已被另一操作取代".to_owned(),
+    }
+}
+
+/// The provider's own words follow a colon.
+fn said(text: &str, words: Option<&str>) -> String {
+    match words.filter(|words| !words.is_empty()) {
+        Some(words) => format!("{text}：{words}"),
+        None => text.to_owned(),
+    }
+}
+
+fn retry(text: String, after: &Option<std::time::Duration>) -> String {
+    match after {
+        Some(after) => format!("{text}，{} 秒后重试", after.as_secs()),
+        None => text,
+    }
+}
+
+pub fn error_kind(kind: &ErrorKind) -> String {
+    match kind {
+        ErrorKind::Credentials { message } => format!("{}；请检查账户密钥", said("密钥被拒绝", message.as_deref())),
+        ErrorKind::Forbidden { message } => said("密钥没有此权限", message.as_deref()),
+        ErrorKind::NoSuchId => "没有此 ID".to_owned(),
+        ErrorKind::Retired { status, message } => {
+            format!("HTTP {status}：{}；新版 rentop 可能已适配", said("接口已停用", message.as_deref()))
+        }
+        ErrorKind::RateLimited { retry_after } => retry("请求过于频繁".to_owned(), retry_after),
+        ErrorKind::Refused { message, retry_after, .. } => retry(said("被拒绝", Some(message)), retry_after),
+        ErrorKind::Server { status, message, retry_after } => {
+            retry(said(&format!("平台出错，HTTP {status}"), message.as_deref()), retry_after)
+        }
+        ErrorKind::NotJson { status, excerpt } => said(&format!("HTTP {status}，答复不是 JSON"), excerpt.as_deref()),
+        ErrorKind::Decode { path, message } => format!("无法读取 `{path}`：{message}"),
+        ErrorKind::Timeout { after } => format!("{} 秒内没有答复", after.as_secs()),
+        ErrorKind::Connect { message } => format!("无法连接：{message}"),
+        ErrorKind::Disconnected { message } => format!("连接中断：{message}"),
+        ErrorKind::Redirected => "被重定向到别处；为保护密钥没有跟随".to_owned(),
+        ErrorKind::TooLarge { limit_bytes } => format!("答复超过 {limit_bytes} 字节"),
+        ErrorKind::PagingLoop { pages } => format!("翻页标记重复，读了 {pages} 页后停止"),
+        ErrorKind::Unusable { message } => message.clone(),
+    }
+}
+
+pub fn trouble(trouble: &Trouble) -> String {
+    match trouble {
+        Trouble::Request(error) => format!("{}：{}", error.request, error_kind(&error.kind)),
+        Trouble::Key(message) => message.clone(),
+        Trouble::OtherTenant => "密钥对应的账号与之前不同；已知数据保留".to_owned(),
+        Trouble::SameAs(other) => format!("与 `{other}` 是平台上的同一账号；请删去其一"),
+    }
+}
+
+pub fn advice(trouble: &Trouble) -> &'static str {
+    match trouble {
+        Trouble::Request(error) if error.kind.is_credentials() => {
+            "请检查账户的密钥及其权限。已知的实例不会被当作消失。"
+        }
+        Trouble::Request(error) if error.kind.is_transient() => {
+            "会自动重试，间隔逐渐加长；F5 立即查询。各行显示上次的数据。"
+        }
+        Trouble::Request(_) => "F5 重新查询。各行显示上次的数据。",
+        Trouble::Key(_) => "请修正密钥后重新启动 rentop。",
+        Trouble::OtherTenant => "请换回原来的密钥，或为新密钥另起一个账户名。",
+        Trouble::SameAs(_) => "两个都算会重复计算。",
+    }
+}
+
+pub fn ledger_notice(notice: &LedgerNotice) -> String {
+    match notice {
+        LedgerNotice::SetAside { kept_as, why } => format!("账本无法使用（{why}），已另存为 {kept_as}，并新建账本。"),
+        LedgerNotice::Restored { from, as_of } => {
+            let of = as_of.map(|at| at.strftime("（%Y-%m-%d %H:%M UTC）").to_string()).unwrap_or_default();
+            format!("账本从备份恢复{of}：{from}，此后的记录不在其中。")
+        }
+        LedgerNotice::Newer => "账本由更新版本的 rentop 写成：只读取，不写入。".to_owned(),
+        LedgerNotice::NotWritable { why } => format!("账本无法写入（{why}）：本次运行后不留记录。"),
+        LedgerNotice::BackedUp { kept_as } => format!("账本升级前已备份：{kept_as}。"),
+        LedgerNotice::Unreadable { rows } => format!("账本中有 {rows} 行无法读取，原样保留。"),
+    }
+}
+
+pub fn type_name() -> [&'static str; 2] {
+    ["输入 ", " 并按回车"]
+}

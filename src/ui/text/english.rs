@@ -1,0 +1,585 @@
+//! English.
+
+use providers::error::ErrorKind;
+use providers::model::{Action, Component, DataKind, Phase, Refusal, Remark, Risk};
+use providers::money::Currency;
+
+use super::words::{Phrase, Word};
+use crate::app::message::{GroupName, Msg, QuickName, SortName};
+use crate::app::rows::MarketName;
+use crate::rules::fleet::{Freshness, Trouble};
+use crate::rules::memory::LedgerNotice;
+use crate::rules::plan::Hindrance;
+use crate::rules::saga::{NotSent, Outcome, Step};
+use crate::ui::format;
+use crate::ui::language::Language;
+use crate::ui::look::Look;
+
+const SPOKEN: Language = Language::English;
+
+pub fn word(word: Word) -> &'static str {
+    match word {
+        Word::Demo => "DEMO",
+        Word::ReadOnly => "READ-ONLY",
+        Word::Fleet => "Fleet",
+        Word::Activity => "Activity",
+        Word::Notices => "Notices",
+        Word::InFull => "in full",
+        Word::Name => "NAME",
+        Word::Gpu => "GPU",
+        Word::Util => "UTIL",
+        Word::Memory => "MEM G",
+        Word::PerHour => "H",
+        Word::Next => "NEXT",
+        Word::Account => "ACCOUNT",
+        Word::Project => "PROJECT",
+        Word::Region => "REGION",
+        Word::Up => "UP",
+        Word::When => "WHEN",
+        Word::Who => "WHO",
+        Word::What => "WHAT",
+        Word::On => "ON",
+        Word::State => "STATE",
+        Word::SavesHead => "SAVES/H",
+        Word::NoGpu => "no GPU",
+        Word::NoProject => "(no project)",
+        Word::StoppedBilled => "still billed",
+        Word::StoppedDisk => "stopped, disk",
+        Word::StoppedFree => "stopped, free",
+        Word::Spot => "spot",
+        Word::Reserved => "reserved",
+        Word::ReclaimAnyTime => "reclaim any time",
+        Word::ReadOnlyAccount => "read-only",
+        Word::Protected => "protected",
+        Word::NotMine => "not mine",
+        Word::NeedsYou => "needs you",
+        Word::Ssh => "ssh",
+        Word::Labels => "labels",
+        Word::AllGpus => "all ",
+        Word::MainMemory => "memory",
+        Word::Costs => "costs",
+        Word::Nothing => "nothing",
+        Word::Unknown => "not known",
+        Word::PartUnknown => "a part is not known",
+        Word::Estimated => "estimated",
+        Word::Perhaps => "perhaps",
+        Word::MayBeCharged => "may be charged",
+        Word::PaidAhead => "paid ahead",
+        Word::SavesNothing => "saves nothing",
+        Word::Balance => "balance",
+        Word::ListComma => ", ",
+        Word::Answer => "answer",
+        Word::Took => "took",
+        Word::PlanSaves => "saves",
+        Word::PlanCosts => "will cost",
+        Word::PlanGoesOn => "goes on",
+        Word::PlanKeeps => "keeps",
+        Word::PlanDeletes => "deletes",
+        Word::PlanMind => "mind",
+        Word::PlanEnds => "term ends",
+        Word::PlanPhase => "is now",
+        Word::PlanAsOf => "as of",
+        Word::OnlyRemembered => "only remembered: the provider has not answered yet",
+        Word::Help => "Help",
+        Word::InAPlan => "In a plan",
+        Word::Everywhere => "Everywhere",
+        Word::Signs => "Signs",
+        Word::Close => "close",
+        Word::Cancel => "cancel",
+        Word::Back => "back",
+        Word::KeepFilter => "keep",
+        Word::LastAnswer => "last answer",
+        Word::LastComplete => "last complete answer",
+        Word::Never => "never",
+        Word::LeaveNow => "leave now",
+        Word::AnyOther => "any other key",
+        Word::Stay => "stay",
+        Word::Welcome => "Welcome to rentop.",
+        Word::WhatItIs => "Every GPU that you rent on one screen: what runs, what it costs, and one key to end it.",
+        Word::FoundKeys => "Your environment holds keys of these providers. Press a number to add the account:",
+        Word::NoAccounts => "No accounts yet.",
+        Word::SetAKey => "Put a provider's API key into its variable and start again:",
+        Word::OrDemo => "Or look around first, with nothing to configure:",
+        Word::ShowsAll => "shows all",
+        Word::NothingRented => "Nothing is rented right now. What you start anywhere appears here by itself.",
+        Word::Loading => "Asking your accounts:",
+        Word::NobodyAnswered => "No account has answered:",
+        Word::NotAskedYet => "not asked yet",
+        Word::NothingDone => "Nothing was stopped, started or released yet.",
+        Word::NothingDoneWhy => {
+            "Every action appears here: who did it, what the provider answered, and whether it is proven."
+        }
+    }
+}
+
+fn many(count: usize, one: &str, more: &str) -> String {
+    if count == 1 { format!("1 {one}") } else { format!("{count} {more}") }
+}
+
+pub fn phrase(phrase: &Phrase) -> String {
+    match *phrase {
+        Phrase::TooSmall { width, height } => format!("window too small: {width}×{height} needed, q quits"),
+        Phrase::Wasting { rate } => format!("wasting {rate}"),
+        Phrase::Prepaid { rate } => format!("prepaid {rate}"),
+        Phrase::UpTo { rate } => format!(" to {rate}"),
+        Phrase::InTrouble { count } => format!("{} in trouble", many(count, "account", "accounts")),
+        Phrase::MoreInTrouble { count } => format!("and {} in trouble", many(count, "more account", "more accounts")),
+        Phrase::TroubleSince { age } => format!("for {age}"),
+        Phrase::LooksOn { host, pid } => format!("looking on: {host} ({pid}) collects"),
+        Phrase::Notices { count } => format!("{} ?", many(count, "notice", "notices")),
+        Phrase::Confirmed { action } => done(action).to_owned(),
+        Phrase::GoneSince { age } => format!("gone {age} ago"),
+        Phrase::MissingSince { age } => format!("missing for {age}"),
+        Phrase::Ends { at } => format!("ends {at}"),
+        Phrase::ReservedTo { at } => format!("reserved to {at}"),
+        Phrase::Old { age } => format!("{age} old"),
+        Phrase::Ago { age } => format!("{age} ago"),
+        Phrase::AskingFor { age } => format!("asking for {age}"),
+        Phrase::Left { money } => format!("{money} left"),
+        Phrase::Voucher { money } => format!("{money} voucher"),
+        Phrase::Step { operation, now } => {
+            let since = |moment| format::since(moment, now, SPOKEN);
+            match &operation.step {
+                Step::Countdown { until } => {
+                    format!("{} in {} s, u undo", action(operation.action), format::seconds_left(*until, now))
+                }
+                Step::Checking { next_look: None, .. } => "looking first".to_owned(),
+                Step::Checking { next_look: Some(_), .. } => "looks again soon".to_owned(),
+                Step::Sending { since: from } => format!("{} sent {}", action(operation.action), since(*from)),
+                Step::Waiting { until, .. } => format!("told to wait {} s", format::seconds_left(*until, now)),
+                Step::Verifying { .. } => "refused, checking".to_owned(),
+                Step::Confirming { since: from, doubt: Some(_), .. } => format!("outcome unknown {}", since(*from)),
+                Step::Confirming { since: from, doubt: None, .. } => {
+                    format!("{} {}", doing(operation.action), since(*from))
+                }
+                Step::Overdue { since: from, .. } => match operation.action {
+                    Action::Start | Action::Restart => format!("still not running {}", since(*from)),
+                    Action::Stop | Action::Release | Action::Delete => format!("still billing! {}", since(*from)),
+                },
+                Step::Ended { outcome, .. } => self::outcome(outcome),
+            }
+        }
+        Phrase::MoreGpus { count } => format!("and {}", many(count, "more GPU", "more GPUs")),
+        Phrase::UpFor { time } => format!("up {time}"),
+        Phrase::Saves { rate } => format!("saves {rate}"),
+        Phrase::WillCost { rate } => format!("will cost {rate}"),
+        Phrase::GoesOn { rate } => format!("{rate} goes on"),
+        Phrase::LeftBehind { name, rate: Some(rate) } => format!("{name} stays and costs {rate}"),
+        Phrase::LeftBehind { name, rate: None } => format!("{name} stays and may cost"),
+        Phrase::Deletes { places } => format!("deletes {places}"),
+        Phrase::Keeps { places } => format!("keeps {places}"),
+        Phrase::Rows { count } => many(count, "instance", "instances"),
+        Phrase::StorageItems { count, rate } => {
+            let items = many(count, "storage item", "storage items");
+            rate.map_or(items.clone(), |rate| format!("{items}, {rate}"))
+        }
+        Phrase::ProviderBurn { rate } => format!("the provider itself says {rate}"),
+        Phrase::BalanceUnknown { error } => format!("balance not known: {error}"),
+        Phrase::Problems { count } => many(count, "part could not be read", "parts could not be read"),
+        Phrase::ProblemsOf { account } => format!("What is wrong with {account}"),
+        Phrase::NextTryIn { time } => format!("next try in {time}"),
+        Phrase::PlanFor { action, name } => format!("{} {name}", begin(action)),
+        Phrase::PlanForMany { action, count } => format!("{} {count} instances", begin(action)),
+        Phrase::ADay { money } => format!("{money} a day"),
+        Phrase::DataOf { count } => format!("data of {}, see below", many(count, "instance", "instances")),
+        Phrase::MoreLines { count } => format!("  and {count} more"),
+        Phrase::LeftOutCount { count } => format!("left out: {count}"),
+        Phrase::Confirm { action: verb, count } => {
+            let what = if count == 1 { String::new() } else { format!(" {count}") };
+            format!("{}{what}: begins after 5 s, u takes it back", action(verb))
+        }
+        Phrase::AskName { action: verb } => format!("{}: asks for its name first", action(verb)),
+        Phrase::EnterDoes { action: verb } => format!("enter: {}", action(verb)),
+        Phrase::LeaveTitle { count } => format!("{} under way", many(count, "action is", "actions are")),
+        Phrase::UnsentAtLeave { count } => {
+            format!("{} not sent yet will not be sent.", many(count, "action", "actions"))
+        }
+        Phrase::SentAtLeave { count } => {
+            format!(
+                "{} already sent: the next start reads back what became of it.",
+                many(count, "action is", "actions are")
+            )
+        }
+        Phrase::GoesOnAtLeave { rate } => format!("{rate} goes on, and nobody watches."),
+        Phrase::Farewell { count, rate, by_then, at } => {
+            format!(
+                "{}, {rate} in all, {by_then} by {at}. Nobody watches.",
+                many(count, "instance goes on", "instances go on")
+            )
+        }
+        Phrase::Marked { count } => format!("{count} marked"),
+        Phrase::Hidden { count } => format!("{count} hidden"),
+        Phrase::FromVariable { variable } => format!("from {variable}"),
+        Phrase::ConfigAt { path } => format!("It is written to {path}, without the key itself."),
+        Phrase::OrConfigAt { path } => format!("or write an account into {path}"),
+        Phrase::NothingMatches { filter, hidden } => format!("Nothing matches `{filter}`; {hidden} hidden."),
+        Phrase::AccountsAsked { count } => format!("{} asked.", many(count, "account is", "accounts are")),
+    }
+}
+
+fn begin(action: Action) -> &'static str {
+    match action {
+        Action::Stop => "Stop",
+        Action::Start => "Start",
+        Action::Restart => "Restart",
+        Action::Release => "Release",
+        Action::Delete => "Delete",
+    }
+}
+
+fn doing(action: Action) -> &'static str {
+    match action {
+        Action::Stop => "stopping",
+        Action::Start => "starting",
+        Action::Restart => "restarting",
+        Action::Release => "releasing",
+        Action::Delete => "deleting",
+    }
+}
+
+fn done(action: Action) -> &'static str {
+    match action {
+        Action::Stop => "stopped",
+        Action::Start => "started",
+        Action::Restart => "restarted",
+        Action::Release => "released",
+        Action::Delete => "deleted",
+    }
+}
+
+pub fn message(message: &Msg, look: &Look, first: Currency) -> String {
+    let fixed = match message {
+        Msg::HintStop => "stop",
+        Msg::HintStart => "start",
+        Msg::HintRelease => "release",
+        Msg::HintTakeBack => "undo",
+        Msg::HintMark => "mark",
+        Msg::HintDetails => "details",
+        Msg::HintFilter => "filter",
+        Msg::HintSort => "sort",
+        Msg::HintGroup => "group",
+        Msg::HintQuick => "off/spot",
+        Msg::HintHelp => "help",
+        Msg::HintQuit => "quit",
+        Msg::HintConfirm => "yes",
+        Msg::HintCancel => "cancel",
+        Msg::HelpStop => "stop what runs, start what is stopped; shows beforehand what that saves",
+        Msg::HelpRelease => "release: end it for good; shows beforehand what is deleted",
+        Msg::HelpTakeBack => "take back an action that has not been sent yet",
+        Msg::HelpMark => "mark the row: s and x then act on all marked rows",
+        Msg::HelpDetails => "show or hide the details; fold a group",
+        Msg::HelpFilter => "filter by name, id, account, GPU, region, project, label or state",
+        Msg::HelpSort => "next order: what needs you, cost, name, age",
+        Msg::HelpGroup => "next grouping: account, provider, project, market, none",
+        Msg::HelpQuick => "show only what is off, only spot, or all",
+        Msg::HelpProtect => "protect from bulk actions, or no longer",
+        Msg::HelpMine => "mark as mine or not mine; bulk actions leave out what is not mine",
+        Msg::HelpPage => "open the provider's page of it",
+        Msg::HelpFold => "fold the group",
+        Msg::HelpUnfold => "unfold the group",
+        Msg::HelpProblem => "the problem of an account in full",
+        Msg::HelpDown => "down",
+        Msg::HelpUp => "up",
+        Msg::HelpPageDown => "a page down",
+        Msg::HelpPageUp => "a page up",
+        Msg::HelpFirst => "to the first line",
+        Msg::HelpLast => "to the last line",
+        Msg::HelpShowFleet => "the fleet",
+        Msg::HelpShowActivity => "what was done",
+        Msg::HelpNextView => "next view",
+        Msg::HelpRefresh => "ask the providers again, within their limits",
+        Msg::HelpRepaint => "paint the screen anew",
+        Msg::HelpSuspend => "back to the shell; fg returns",
+        Msg::HelpBack => "undo a countdown, else leave the view, the marks, the filter",
+        Msg::HelpHelp => "this help",
+        Msg::HelpQuit => "quit",
+        Msg::HelpConfirm => "yes, when nothing is lost",
+        Msg::HelpPlanAgain => "pressed again: opens the field for the name, when something is lost",
+        Msg::HelpCancel => "cancel",
+        Msg::NothingSelected => "no instance is selected",
+        Msg::NothingToTakeBack => "nothing can be taken back",
+        Msg::MixedMarks => "some marked rows run and some are stopped: mark one kind",
+        Msg::PasteIgnored => "pasted text is not taken as keys",
+        Msg::Refreshing => "asking the providers again",
+        Msg::NoPage => "the provider has no page for it",
+        Msg::NoProblem => "no account is in trouble",
+        Msg::TakenBack { name } => return format!("{name}: taken back, nothing was sent"),
+        Msg::LeftOut { name, action, hindrance } => {
+            return format!("{name}: {}", self::hindrance(hindrance, *action));
+        }
+        Msg::SortedBy(sort) => {
+            let by = match sort {
+                SortName::Attention => "what needs you, then waste, then cost",
+                SortName::Cost => "cost, dearest first",
+                SortName::Name => "name",
+                SortName::Age => "age, oldest first",
+            };
+            return format!("sorted by {by}");
+        }
+        Msg::GroupedBy(group) => match group {
+            GroupName::None => "not grouped",
+            GroupName::Account => "grouped by account",
+            GroupName::Provider => "grouped by provider",
+            GroupName::Project => "grouped by project",
+            GroupName::Market => "grouped by market",
+        },
+        Msg::QuickFilter(name) => return format!("shows {}", quick(*name)),
+        Msg::ProtectedNow { name, on: true } => return format!("{name} is protected: bulk actions leave it alone"),
+        Msg::ProtectedNow { name, on: false } => return format!("{name} is no longer protected"),
+        Msg::MineNow { name, on: true } => return format!("{name} is mine"),
+        Msg::MineNow { name, on: false } => return format!("{name} is not mine: bulk actions leave it alone"),
+        Msg::OpeningPage { url } => return format!("opens {url}"),
+        Msg::PageNotOpened { error, url } => return format!("no browser ({error}): {url}"),
+        Msg::OnlyLooking { host, pid } => return format!("nothing was done: {host} ({pid}) collects and acts"),
+        Msg::NotAdded { error } => return format!("not added: {error}"),
+        Msg::Begun { count, saves } => {
+            let saves = format::rates(saves, first, look).map(|rate| format!(", saves {rate}")).unwrap_or_default();
+            return format!("{} begun{saves}", many(*count, "action", "actions"));
+        }
+        Msg::Ended { name, action, outcome: Outcome::Done { despite: None } } => {
+            return format!("{name}: {}", done(*action));
+        }
+        Msg::Ended { name, action, outcome: Outcome::Done { despite: Some(error) } } => {
+            return format!("{name}: {}, although the provider said: {error}", done(*action));
+        }
+        Msg::Ended { name, action, outcome } => {
+            return format!("{name}: {}: {}", self::action(*action), self::outcome(outcome));
+        }
+        Msg::StillUnderWay { count } => return format!("{} under way", many(*count, "action is", "actions are")),
+    };
+    fixed.to_owned()
+}
+
+pub fn phase(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Provisioning => "starting",
+        Phase::Running => "running",
+        Phase::Stopping => "stopping",
+        Phase::Stopped => "stopped",
+        Phase::Reclaimed => "reclaimed",
+        Phase::Unreachable => "no answer",
+        Phase::Releasing => "releasing",
+        Phase::Gone => "gone",
+        Phase::Failed => "failed",
+        Phase::Unknown => "unknown",
+    }
+}
+
+pub fn phase_short(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Provisioning => "boot",
+        Phase::Running => "on",
+        Phase::Stopping => "stops",
+        Phase::Stopped => "off",
+        Phase::Reclaimed => "taken",
+        Phase::Unreachable => "lost",
+        Phase::Releasing => "ends",
+        Phase::Gone => "gone",
+        Phase::Failed => "fail",
+        Phase::Unknown => "?",
+    }
+}
+
+pub fn action(action: Action) -> &'static str {
+    action.word()
+}
+
+pub fn freshness(freshness: Freshness) -> &'static str {
+    match freshness {
+        Freshness::Never => "no answer yet",
+        Freshness::Fresh => "fresh",
+        Freshness::Stale => "stale",
+        Freshness::Partial => "partial",
+        Freshness::Failed => "failed",
+    }
+}
+
+pub fn market(market: MarketName) -> &'static str {
+    match market {
+        MarketName::OnDemand => "on demand",
+        MarketName::Spot => "spot",
+        MarketName::Reserved => "reserved",
+    }
+}
+
+pub fn quick(quick: QuickName) -> &'static str {
+    match quick {
+        QuickName::All => "all",
+        QuickName::Off => "what is off",
+        QuickName::Spot => "spot only",
+    }
+}
+
+pub fn component(component: Component) -> &'static str {
+    match component {
+        Component::Compute => "compute",
+        Component::Disk => "disk",
+        Component::Storage => "storage",
+        Component::Ip => "IP address",
+        Component::Traffic => "traffic",
+        Component::Other => "other",
+    }
+}
+
+pub fn data_kind(kind: DataKind) -> &'static str {
+    match kind {
+        DataKind::ContainerDisk => "container disk",
+        DataKind::VolumeDisk => "volume disk",
+        DataKind::LocalDisk => "local disk",
+        DataKind::NetworkVolume => "network volume",
+        DataKind::FileSystem => "file system",
+        DataKind::LocalVolume => "local volume",
+        DataKind::Contents => "all that it holds",
+    }
+}
+
+pub fn risk(risk: Risk) -> &'static str {
+    match risk {
+        Risk::GpuMayBeTaken => "the GPU may be taken by others meanwhile",
+        Risk::StartMayQueue => "the start may have to wait for a GPU, and then bills by itself",
+        Risk::StartMayLackGpu => "it may come up without a GPU",
+        Risk::AddressChanges => "the address for ssh changes",
+        Risk::ContractEnds => "after its term ends it cannot be started again",
+        Risk::DiskMayCostMore => "the disk may cost more while stopped",
+        Risk::UseUnknown => "others may be using it: the provider does not tell",
+    }
+}
+
+pub fn remark(remark: Remark) -> &'static str {
+    match remark {
+        Remark::Outbid => "outbid: your price is under the present minimum",
+        Remark::StartQueued => "a start waits at the provider for a GPU and will bill when one comes",
+        Remark::NoGpus => "runs without GPUs",
+        Remark::Locked => "locked against stop at the provider",
+        Remark::BootFailed => "the boot failed and will not go on",
+        Remark::NothingSurvivesStop => "no data outlives a stop",
+        Remark::StartTimeUnknown => "the provider does not tell when it began",
+    }
+}
+
+pub fn remark_short(remark: Remark) -> &'static str {
+    match remark {
+        Remark::Outbid => "outbid",
+        Remark::StartQueued => "start queued",
+        Remark::NoGpus => "without GPUs",
+        Remark::Locked => "locked",
+        Remark::BootFailed => "boot failed",
+        Remark::NothingSurvivesStop => "stop loses data",
+        Remark::StartTimeUnknown => "start unknown",
+    }
+}
+
+pub fn refusal(refusal: &Refusal) -> String {
+    match refusal {
+        Refusal::NotOffered => "the provider does not offer this".to_owned(),
+        Refusal::WrongPhase => "not possible in its present state".to_owned(),
+        Refusal::Locked => "locked against it at the provider".to_owned(),
+        Refusal::InUse => "still in use by other resources".to_owned(),
+        Refusal::ManagedElsewhere => "belongs to a group that is managed as a whole".to_owned(),
+        Refusal::Told(words) => words.clone(),
+    }
+}
+
+pub fn hindrance(hindrance: &Hindrance, action: Action) -> String {
+    let fixed = match hindrance {
+        Hindrance::Provider(Refusal::NotOffered) => return not_offered(action),
+        Hindrance::Provider(refusal) => return self::refusal(refusal),
+        Hindrance::ReadOnly => "rentop was started with --read-only",
+        Hindrance::ReadOnlyAccount => "the config sets this account to read_only",
+        Hindrance::NotThere => "not in the provider's last list",
+        Hindrance::UnderWay => "another action on it is under way",
+        Hindrance::Protected => "protected: bulk actions leave it alone",
+        Hindrance::NotMine => "not mine: bulk actions leave it alone",
+        Hindrance::AccountInTrouble => "its account is in trouble, e says why",
+    };
+    fixed.to_owned()
+}
+
+/// Why a key does nothing, and which one does what is meant.
+fn not_offered(verb: Action) -> String {
+    match verb {
+        Action::Stop => {
+            "this provider cannot stop: release deletes the machine and its own disk, file systems stay and go on costing"
+                .to_owned()
+        }
+        _ => format!("this provider cannot {}", action(verb)),
+    }
+}
+
+pub fn not_sent(reason: &NotSent) -> String {
+    match reason {
+        NotSent::TakenBack => "taken back".to_owned(),
+        NotSent::ProgramEnded => "not sent: rentop ended first".to_owned(),
+        NotSent::AnotherMachine => "not sent: the id now names another machine".to_owned(),
+        NotSent::NoLongerThere => "not sent: it is gone already".to_owned(),
+        NotSent::PhaseChanged { was, is } => format!("not sent: it was {} and is now {}", phase(*was), phase(*is)),
+        NotSent::PlanChanged => "not sent: it would now delete what the plan did not show".to_owned(),
+        NotSent::NotOffered(refusal) => format!("not sent: {}", self::refusal(refusal)),
+        NotSent::CouldNotLook(error) => format!("not sent: it could not be looked at first: {error}"),
+        NotSent::CouldNotRecord(error) => format!("not sent: it could not be written down: {error}"),
+    }
+}
+
+pub fn outcome(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Done { despite: None } => "done and proven".to_owned(),
+        Outcome::Done { despite: Some(error) } => format!("done, although the answer was: {error}"),
+        Outcome::Queued(words) if words.is_empty() => "queued: starts and bills when a GPU is free".to_owned(),
+        Outcome::Queued(words) => format!("queued: starts and bills when a GPU is free: {words}"),
+        Outcome::NotSent(reason) => not_sent(reason),
+        Outcome::Refused(words) => format!("refused: {words}"),
+        Outcome::Unproven => "never proven: another action took its place".to_owned(),
+    }
+}
+
+pub fn error_kind(kind: &ErrorKind) -> String {
+    kind.to_string()
+}
+
+pub fn trouble(trouble: &Trouble) -> String {
+    match trouble {
+        Trouble::Request(error) => format!("{}: {}", error.request, error_kind(&error.kind)),
+        Trouble::Key(message) => message.clone(),
+        Trouble::OtherTenant => "the key opens another account than before; what was known is kept".to_owned(),
+        Trouble::SameAs(other) => format!("the same account at the provider as `{other}`; remove one of the two"),
+    }
+}
+
+pub fn advice(trouble: &Trouble) -> &'static str {
+    match trouble {
+        Trouble::Request(error) if error.kind.is_credentials() => {
+            "Check the account's key and its rights. Nothing that is known is taken for gone."
+        }
+        Trouble::Request(error) if error.kind.is_transient() => {
+            "It is tried again by itself, more and more rarely; F5 asks at once. Rows show what was last known."
+        }
+        Trouble::Request(_) => "F5 asks again. Rows show what was last known.",
+        Trouble::Key(_) => "Put the key in order and start rentop again.",
+        Trouble::OtherTenant => "Put the former key back, or give the new one an account name of its own.",
+        Trouble::SameAs(_) => "Counting both would count everything twice.",
+    }
+}
+
+pub fn ledger_notice(notice: &LedgerNotice) -> String {
+    match notice {
+        LedgerNotice::SetAside { kept_as, why } => {
+            format!("The ledger could not be used ({why}). It is kept as {kept_as} and a new one was begun.")
+        }
+        LedgerNotice::Restored { from, as_of } => {
+            let of = as_of.map(|at| format!(" of {}", at.strftime("%Y-%m-%d %H:%M UTC"))).unwrap_or_default();
+            format!("The ledger goes on from the copy{of}: {from}. What came after it is not in it.")
+        }
+        LedgerNotice::Newer => "The ledger was written by a newer rentop: it is only read.".to_owned(),
+        LedgerNotice::NotWritable { why } => {
+            format!("The ledger cannot be written ({why}): nothing is remembered after this run.")
+        }
+        LedgerNotice::BackedUp { kept_as } => format!("A copy of the ledger was made before its update: {kept_as}."),
+        LedgerNotice::Unreadable { rows } => {
+            format!("{} of the ledger could not be read and stay as they are.", many(*rows, "row", "rows"))
+        }
+    }
+}
+
+pub fn type_name() -> [&'static str; 2] {
+    ["type ", " and press enter"]
+}

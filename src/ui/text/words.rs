@@ -1,0 +1,345 @@
+//! What the screen's own parts say, as typed values.
+
+use jiff::Timestamp;
+use providers::model::Action;
+
+use crate::rules::saga::Operation;
+
+/// A text without arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Word {
+    // The header and the views.
+    Demo,
+    ReadOnly,
+    Fleet,
+    Activity,
+    Notices,
+    InFull,
+    // Heads of columns.
+    Name,
+    Gpu,
+    Util,
+    Memory,
+    /// After the currency's sign and a stroke.
+    PerHour,
+    Next,
+    Account,
+    Project,
+    Region,
+    Up,
+    When,
+    Who,
+    What,
+    On,
+    State,
+    SavesHead,
+    // Rows and groups.
+    NoGpu,
+    NoProject,
+    StoppedBilled,
+    StoppedDisk,
+    StoppedFree,
+    Spot,
+    Reserved,
+    ReclaimAnyTime,
+    ReadOnlyAccount,
+    Protected,
+    NotMine,
+    NeedsYou,
+    // Details.
+    Ssh,
+    Labels,
+    AllGpus,
+    MainMemory,
+    Costs,
+    Nothing,
+    Unknown,
+    PartUnknown,
+    Estimated,
+    /// After a rate that may be charged or not.
+    Perhaps,
+    MayBeCharged,
+    PaidAhead,
+    SavesNothing,
+    Balance,
+    /// Between two things of a list.
+    ListComma,
+    Answer,
+    Took,
+    // A plan.
+    PlanSaves,
+    PlanCosts,
+    PlanGoesOn,
+    PlanKeeps,
+    PlanDeletes,
+    PlanMind,
+    PlanEnds,
+    PlanPhase,
+    PlanAsOf,
+    OnlyRemembered,
+    // Windows.
+    Help,
+    InAPlan,
+    Everywhere,
+    Signs,
+    Close,
+    Cancel,
+    Back,
+    KeepFilter,
+    LastAnswer,
+    LastComplete,
+    Never,
+    LeaveNow,
+    AnyOther,
+    Stay,
+    // Nothing to show.
+    Welcome,
+    WhatItIs,
+    FoundKeys,
+    NoAccounts,
+    SetAKey,
+    OrDemo,
+    ShowsAll,
+    NothingRented,
+    Loading,
+    NobodyAnswered,
+    NotAskedYet,
+    NothingDone,
+    NothingDoneWhy,
+}
+
+impl Word {
+    /// All of them, for tests.
+    #[cfg(test)]
+    pub const ALL: &[Word] = &[
+        Word::Demo,
+        Word::ReadOnly,
+        Word::Fleet,
+        Word::Activity,
+        Word::Notices,
+        Word::InFull,
+        Word::Name,
+        Word::Gpu,
+        Word::Util,
+        Word::Memory,
+        Word::PerHour,
+        Word::Next,
+        Word::Account,
+        Word::Project,
+        Word::Region,
+        Word::Up,
+        Word::When,
+        Word::Who,
+        Word::What,
+        Word::On,
+        Word::State,
+        Word::SavesHead,
+        Word::NoGpu,
+        Word::NoProject,
+        Word::StoppedBilled,
+        Word::StoppedDisk,
+        Word::StoppedFree,
+        Word::Spot,
+        Word::Reserved,
+        Word::ReclaimAnyTime,
+        Word::ReadOnlyAccount,
+        Word::Protected,
+        Word::NotMine,
+        Word::NeedsYou,
+    ];
+}
+
+/// A text with arguments. Figures come ready for the screen.
+#[derive(Clone, Copy, Debug)]
+pub enum Phrase<'a> {
+    TooSmall {
+        width: u16,
+        height: u16,
+    },
+    // The header.
+    Wasting {
+        rate: &'a str,
+    },
+    Prepaid {
+        rate: &'a str,
+    },
+    /// After the certain rate: the most that may be charged.
+    UpTo {
+        rate: &'a str,
+    },
+    InTrouble {
+        count: usize,
+    },
+    MoreInTrouble {
+        count: usize,
+    },
+    TroubleSince {
+        age: &'a str,
+    },
+    LooksOn {
+        host: &'a str,
+        pid: u32,
+    },
+    Notices {
+        count: usize,
+    },
+    // Rows and groups.
+    Confirmed {
+        action: Action,
+    },
+    GoneSince {
+        age: &'a str,
+    },
+    MissingSince {
+        age: &'a str,
+    },
+    Ends {
+        at: &'a str,
+    },
+    ReservedTo {
+        at: &'a str,
+    },
+    Old {
+        age: &'a str,
+    },
+    Ago {
+        age: &'a str,
+    },
+    AskingFor {
+        age: &'a str,
+    },
+    Left {
+        money: &'a str,
+    },
+    Voucher {
+        money: &'a str,
+    },
+    /// Where an action is.
+    Step {
+        operation: &'a Operation,
+        now: Timestamp,
+    },
+    // Details.
+    MoreGpus {
+        count: usize,
+    },
+    UpFor {
+        time: &'a str,
+    },
+    Saves {
+        rate: &'a str,
+    },
+    WillCost {
+        rate: &'a str,
+    },
+    GoesOn {
+        rate: &'a str,
+    },
+    LeftBehind {
+        name: &'a str,
+        rate: Option<&'a str>,
+    },
+    Deletes {
+        places: &'a str,
+    },
+    Keeps {
+        places: &'a str,
+    },
+    Rows {
+        count: usize,
+    },
+    StorageItems {
+        count: usize,
+        rate: Option<&'a str>,
+    },
+    ProviderBurn {
+        rate: &'a str,
+    },
+    BalanceUnknown {
+        error: &'a str,
+    },
+    Problems {
+        count: usize,
+    },
+    ProblemsOf {
+        account: &'a str,
+    },
+    NextTryIn {
+        time: &'a str,
+    },
+    // A plan.
+    PlanFor {
+        action: Action,
+        name: &'a str,
+    },
+    PlanForMany {
+        action: Action,
+        count: usize,
+    },
+    ADay {
+        money: &'a str,
+    },
+    DataOf {
+        count: usize,
+    },
+    MoreLines {
+        count: usize,
+    },
+    LeftOutCount {
+        count: usize,
+    },
+    Confirm {
+        action: Action,
+        count: usize,
+    },
+    AskName {
+        action: Action,
+    },
+    EnterDoes {
+        action: Action,
+    },
+    // Leaving.
+    LeaveTitle {
+        count: usize,
+    },
+    UnsentAtLeave {
+        count: usize,
+    },
+    SentAtLeave {
+        count: usize,
+    },
+    GoesOnAtLeave {
+        rate: &'a str,
+    },
+    /// After the screen.
+    Farewell {
+        count: usize,
+        rate: &'a str,
+        by_then: &'a str,
+        at: &'a str,
+    },
+    // The footer.
+    Marked {
+        count: usize,
+    },
+    Hidden {
+        count: usize,
+    },
+    // Nothing to show.
+    FromVariable {
+        variable: &'a str,
+    },
+    ConfigAt {
+        path: &'a str,
+    },
+    OrConfigAt {
+        path: &'a str,
+    },
+    NothingMatches {
+        filter: &'a str,
+        hidden: usize,
+    },
+    AccountsAsked {
+        count: usize,
+    },
+}
