@@ -30,7 +30,7 @@ fn normalize(name: &str) -> (String, Option<u32>) {
     let shown = clean(name);
     let mut words: Vec<String> = shown
         .replace(['_', '(', ')', ','], " ")
-        .split(|c: char| c == ' ' || c == '-')
+        .split([' ', '-'])
         .filter(|word| !word.is_empty())
         .map(str::to_uppercase)
         .collect();

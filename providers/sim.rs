@@ -246,6 +246,8 @@ pub struct World {
     pub disk_running_month: Decimal,
     pub disk_stopped_month: Decimal,
     pub store_month: Decimal,
+    /// USD per GB and month for the scratch disks of machines that are up; 0 where compute includes them.
+    pub scratch_running_month: Decimal,
     pub hours_in_month: Decimal,
     /// How long a machine takes from one state of rest to the next.
     pub transition: SignedDuration,
@@ -268,6 +270,7 @@ impl World {
             disk_running_month: Decimal::new(10, 2),
             disk_stopped_month: Decimal::new(20, 2),
             store_month: Decimal::new(7, 2),
+            scratch_running_month: Decimal::ZERO,
             hours_in_month: Decimal::new(720, 0),
             transition: SignedDuration::from_secs(6),
             faults: Vec::new(),
@@ -333,14 +336,15 @@ impl World {
         }
     }
 
-    /// What a machine's own disk costs now, per hour.
+    /// What a machine's own disks cost now, per hour.
     pub fn disk_of(&self, machine: &Machine) -> Decimal {
-        let month = match machine.life {
+        let (month, scratch_month) = match machine.life {
             Life::Gone | Life::Offline => return Decimal::ZERO,
-            Life::Stopped | Life::Outbid | Life::Queued | Life::Failed => self.disk_stopped_month,
-            _ => self.disk_running_month,
+            Life::Stopped | Life::Outbid | Life::Queued | Life::Failed => (self.disk_stopped_month, Decimal::ZERO),
+            _ => (self.disk_running_month, self.scratch_running_month),
         };
-        Decimal::from(machine.disk_gb) * month / self.hours_in_month
+        let per_month = Decimal::from(machine.disk_gb) * month + Decimal::from(machine.scratch_gb) * scratch_month;
+        per_month / self.hours_in_month
     }
 
     pub fn store_of(&self, store: &Store) -> Decimal {

@@ -3,7 +3,8 @@
 //!     cargo run -p providers --features simulator --example simulate -- PROVIDER PORT
 
 use jiff::Timestamp;
-use providers::sim::{Shared, SimClock, Simulator};
+use providers::sim::{Shared, SimClock, Simulator, World};
+use providers::{lambda, runpod, vast};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> std::io::Result<()> {
@@ -12,15 +13,19 @@ async fn main() -> std::io::Result<()> {
         return Err(std::io::Error::other("usage: simulate PROVIDER PORT"));
     };
     let clock = SimClock::running(Timestamp::now(), 1.0);
-    let (sample, routes): (fn(SimClock) -> _, fn(Shared) -> _) = match provider.as_str() {
-        "runpod" => (providers::runpod::simulator::sample, providers::runpod::simulator::routes),
-        "vast" => (providers::vast::simulator::sample, providers::vast::simulator::routes),
-        "lambda" => (providers::lambda::simulator::sample, providers::lambda::simulator::routes),
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await?;
+    let (world, routes) = match provider.as_str() {
+        "runpod" => with_routes(runpod::simulator::sample(clock), runpod::simulator::routes),
+        "vast" => with_routes(vast::simulator::sample(clock), vast::simulator::routes),
+        "lambda" => with_routes(lambda::simulator::sample(clock), lambda::simulator::routes),
         other => return Err(std::io::Error::other(format!("there is no simulator of `{other}`"))),
     };
-    let world = Shared::new(sample(clock));
-    let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await?;
-    let simulator = Simulator::serve_on(listener, routes(world.clone()), world)?;
+    let simulator = Simulator::serve_on(listener, routes, world)?;
     println!("{provider} simulated at {}, key {}", simulator.url(), simulator.world.lock().key);
     std::future::pending().await
+}
+
+fn with_routes(world: World, routes: fn(Shared) -> axum::Router) -> (Shared, axum::Router) {
+    let world = Shared::new(world);
+    (world.clone(), routes(world))
 }

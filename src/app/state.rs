@@ -87,6 +87,12 @@ impl World {
         self.operations.values().filter(|operation| !operation.is_ended())
     }
 
+    /// Resources that no other action may be begun on: one that is overdue gives way.
+    pub fn busy(&self) -> Vec<Identity> {
+        let busy = self.under_way().filter(|operation| !operation.is_overdue());
+        busy.map(|operation| operation.target.identity.clone()).collect()
+    }
+
     /// True when this process may write the fleet down.
     pub fn collects(&self) -> bool {
         self.collector == Some(Collector::Us)

@@ -50,6 +50,12 @@ pub fn update(state: &mut State, event: Event, now: Timestamp) -> Vec<Effect> {
     effects
 }
 
+/// Ends the program at once, as a signal does: what was not sent is written down as not sent.
+pub fn leave_now(state: &mut State, now: Timestamp) -> Vec<Effect> {
+    state.leaving = true;
+    if state.world.acts() { world::leave(&mut state.world, now) } else { Vec::new() }
+}
+
 /// When the program wants to be woken with a tick, if nothing happens before.
 pub fn next_wake(state: &State, now: Timestamp) -> Option<Timestamp> {
     let world = &state.world;

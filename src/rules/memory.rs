@@ -68,6 +68,8 @@ pub enum Collector {
 pub enum LedgerNotice {
     /// The file was damaged or not ours; it was moved to `kept_as` and a new one begun.
     SetAside { kept_as: String, why: String },
+    /// The new one is the last good copy, of `as_of`: what was written after that is in the damaged file only.
+    Restored { from: String, as_of: Option<Timestamp> },
     /// Written by a newer rentop: opened to read only.
     Newer,
     /// Nothing can be written (read-only or full disk); the program goes on without a memory.

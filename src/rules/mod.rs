@@ -4,6 +4,7 @@
 //! knows a screen.
 
 pub mod fleet;
+pub mod matcher;
 pub mod memory;
 pub mod naming;
 pub mod plan;

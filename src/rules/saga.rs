@@ -40,6 +40,8 @@ pub struct OpId(pub i64);
 pub enum Authority {
     /// The plan loses nothing, and its countdown ran out untouched.
     LosesNothing,
+    /// The plan loses nothing, and the person said yes to it.
+    Confirmed,
     /// The person typed what the plan asked for.
     Typed(String),
     /// The person said on the command line that data may be lost.
@@ -48,7 +50,7 @@ pub enum Authority {
 
 impl Authority {
     fn covers_loss(&self) -> bool {
-        !matches!(self, Authority::LosesNothing)
+        matches!(self, Authority::Typed(_) | Authority::LoseData)
     }
 }
 
@@ -287,7 +289,7 @@ impl Operation {
     ) -> (Self, Vec<Order>) {
         let (step, mut orders) = match authority {
             Authority::LosesNothing => (Step::Countdown { until: now + COUNTDOWN }, vec![]),
-            Authority::Typed(_) | Authority::LoseData => {
+            Authority::Confirmed | Authority::Typed(_) | Authority::LoseData => {
                 (Step::Checking { looks: 1, next_look: None }, vec![Order::Look])
             }
         };

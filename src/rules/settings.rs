@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use providers::model::{AccountName, Identity, ProviderName};
+use providers::model::{Identity, ProviderName};
 use serde::{Deserialize, Serialize};
-use wildmatch::WildMatch;
 
 use super::fleet::Row;
+use super::matcher::Matcher;
 
 /// What a person set for one resource by a key press. `None` leaves it to the config.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,37 +22,12 @@ impl Setting {
     }
 }
 
-/// A condition on resources. Every part that is there must hold; one without parts matches all.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Matcher {
-    /// A glob over the name, with `*` and `?`. A resource without a name matches `*` only.
-    pub name: Option<WildMatch>,
-    pub account: Option<AccountName>,
-    pub provider: Option<ProviderName>,
-    /// A label's key and a glob over its value.
-    pub label: Option<(String, WildMatch)>,
-}
-
-impl Matcher {
-    /// Reads one entry of `mine`: a name glob, or `label=value`.
-    pub fn parse(text: &str) -> Self {
-        match text.split_once('=') {
-            Some((label, value)) => {
-                Matcher { label: Some((label.trim().to_owned(), WildMatch::new(value.trim()))), ..Matcher::default() }
-            }
-            None => Matcher { name: Some(WildMatch::new(text)), ..Matcher::default() },
-        }
-    }
-
-    pub fn matches(&self, provider: &ProviderName, account: &AccountName, row: &impl Row) -> bool {
-        self.provider.as_ref().is_none_or(|wanted| wanted == provider)
-            && self.account.as_ref().is_none_or(|wanted| wanted == account)
-            && self.name.as_ref().is_none_or(|glob| glob.matches(row.name().unwrap_or_default()))
-            && self
-                .label
-                .as_ref()
-                .is_none_or(|(label, glob)| row.labels().get(label).is_some_and(|value| glob.matches(value)))
-    }
+/// What belongs to a project.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProjectRule {
+    /// The project's name; several rules may have the same.
+    pub name: String,
+    pub matcher: Matcher,
 }
 
 /// The rules of the config.
@@ -60,14 +35,14 @@ impl Matcher {
 pub struct Rules {
     pub mine: Vec<Matcher>,
     pub protect: Vec<Matcher>,
-    /// First match wins.
-    pub projects: Vec<(String, Matcher)>,
+    /// The first that fits wins.
+    pub projects: Vec<ProjectRule>,
 }
 
 impl Default for Rules {
     /// Everything is mine, nothing is protected, nothing belongs to a project.
     fn default() -> Self {
-        Rules { mine: vec![Matcher::parse("*")], protect: Vec::new(), projects: Vec::new() }
+        Rules { mine: vec![Matcher::of_name("*")], protect: Vec::new(), projects: Vec::new() }
     }
 }
 
@@ -102,8 +77,9 @@ impl Settings {
     pub fn project(&self, provider: &ProviderName, identity: &Identity, row: &impl Row) -> Option<&str> {
         let single = self.single.get(identity).and_then(|setting| setting.project.as_deref());
         single.or_else(|| {
-            let rule = self.rules.projects.iter().find(|(_, rule)| rule.matches(provider, &identity.account, row));
-            rule.map(|(project, _)| project.as_str())
+            let mut rules = self.rules.projects.iter();
+            let rule = rules.find(|rule| rule.matcher.matches(provider, &identity.account, row));
+            rule.map(|rule| rule.name.as_str())
         })
     }
 }

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use providers::model::{Action as Deed, Identity, Phase};
 use tui_input::{Input, InputRequest};
 
-use super::{MESSAGE_STAYS, world};
+use super::{MESSAGE_STAYS, leave_now, world};
 use crate::app::action::{Action, Code, Key};
 use crate::app::effect::Effect;
 use crate::app::event::{Intent, ViewEvent, WorldEvent};
@@ -51,7 +51,7 @@ fn say(view: &mut View, message: Msg, now: Timestamp) {
 
 fn pressed(state: &mut State, key: Key, now: Timestamp) -> Vec<Effect> {
     if key == Key::ctrl('c') {
-        return leave(state, now);
+        return leave_now(state, now);
     }
     let last = state.view.last_key.replace((key, now));
     let in_field = in_text_field(&state.view);
@@ -66,7 +66,7 @@ fn pressed(state: &mut State, key: Key, now: Timestamp) -> Vec<Effect> {
         Some(Modal::Plan { field: None, .. }) => in_plan(state, key, now),
         Some(Modal::Help { .. } | Modal::Problem { .. }) => in_text(state, key),
         Some(Modal::Leave) => match keymap::action_in(state.view.tab, key) {
-            Some(Action::Quit) => leave(state, now),
+            Some(Action::Quit) => leave_now(state, now),
             _ => {
                 state.view.modals.pop();
                 vec![]
@@ -198,12 +198,7 @@ fn quit(state: &mut State, now: Timestamp) -> Vec<Effect> {
         state.view.modals.push(Modal::Leave);
         return vec![];
     }
-    leave(state, now)
-}
-
-fn leave(state: &mut State, now: Timestamp) -> Vec<Effect> {
-    state.leaving = true;
-    if state.world.acts() { world::leave(&mut state.world, now) } else { vec![] }
+    leave_now(state, now)
 }
 
 /// Esc undoes one thing at a time, the most urgent first.

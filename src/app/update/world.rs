@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
-use providers::model::{AccountName, Identity, Remark, ResourceKind};
-use providers::provider::{Part, Poll};
+use providers::model::{AccountName, Identity};
+use providers::provider::Poll;
 
 use crate::app::effect::Effect;
 use crate::app::event::{Intent, WorldEvent};
@@ -46,6 +46,7 @@ pub fn update(world: &mut World, event: WorldEvent, now: Timestamp) -> Vec<Effec
         }
         WorldEvent::Polled { account, asked_at, poll } => polled(world, &account, asked_at, *poll, now),
         WorldEvent::LookedUp { op, identity, found } => {
+            let found = world.fleet.vouch(&identity, found);
             let consequences = match &found {
                 Ok(found) => world.fleet.absorb_found(&identity, found.clone(), now),
                 // An error proves nothing: the next list asks again.
@@ -138,12 +139,17 @@ fn remembered(world: &mut World, memory: Memory, notices: Vec<LedgerNotice>, now
     }
     world.remembered = true;
     for account in &memory.accounts {
+        let one_shot = world.one_shot;
         let known = world.fleet.account_mut(&account.name).filter(|known| known.provider == account.provider);
         if let Some(known) = known {
             known.as_of = account.as_of;
             known.last_complete = account.last_complete;
             known.tenant = account.tenant.clone();
             known.balance = account.balance.clone();
+            if one_shot {
+                // What the ledger knows is young enough for one interval.
+                known.pacing.asked_at = account.as_of;
+            }
         }
     }
     let accounts: Vec<AccountName> = world.fleet.accounts.iter().map(|account| account.name.clone()).collect();
@@ -201,7 +207,7 @@ fn polled(world: &mut World, name: &AccountName, asked_at: Timestamp, poll: Poll
     let watched: Vec<(OpId, Sight)> = world
         .under_way()
         .filter(|operation| operation.target.identity.account == *name)
-        .map(|operation| (operation.id, sight(&operation.target.identity, &poll)))
+        .map(|operation| (operation.id, Sight::of(&operation.target, &poll)))
         .collect();
     let usage: Vec<_> = poll
         .instances
@@ -226,27 +232,6 @@ fn polled(world: &mut World, name: &AccountName, asked_at: Timestamp, poll: Poll
     }
     effects.extend(ask_due(world, now));
     effects
-}
-
-/// What one poll says about the target of an action.
-fn sight(identity: &Identity, poll: &Poll) -> Sight {
-    match identity.kind {
-        ResourceKind::Instance => match poll.instances.rows().iter().find(|row| row.id == identity.id) {
-            Some(row) => Sight::Here { phase: row.phase, queued: row.remarks.contains(&Remark::StartQueued) },
-            None => absent(&poll.instances),
-        },
-        ResourceKind::Storage => match poll.storage.rows().iter().find(|row| row.id == identity.id) {
-            Some(_) => Sight::Untold,
-            None => absent(&poll.storage),
-        },
-    }
-}
-
-fn absent<T>(part: &Part<T>) -> Sight {
-    match part {
-        Part::Listed { problems, .. } if problems.is_empty() => Sight::Absent,
-        _ => Sight::Untold,
-    }
 }
 
 /// What follows from a change of the fleet: questions by id, and a line in the ledger.
@@ -330,13 +315,24 @@ fn begin(world: &mut World, plan: Plan, authority: Authority, now: Timestamp) ->
         let hindrance = match () {
             () if world.read_only => Some(Hindrance::ReadOnly),
             () if account_locked => Some(Hindrance::ReadOnlyAccount),
-            () if world.operation_on(&target.identity).is_some() => Some(Hindrance::UnderWay),
+            () if world.operation_on(&target.identity).is_some_and(|operation| !operation.is_overdue()) => {
+                Some(Hindrance::UnderWay)
+            }
             () if target.effect.loses_data() && authority == Authority::LosesNothing => Some(Hindrance::NotThere),
             () => None,
         };
         if let Some(hindrance) = hindrance {
             world.news.push(Msg::LeftOut { name: target.name, hindrance });
             continue;
+        }
+        // One that is overdue gives way to what the person decides now.
+        let overdue: Vec<OpId> = world
+            .under_way()
+            .filter(|operation| operation.target.identity == target.identity)
+            .map(|operation| operation.id)
+            .collect();
+        for op in overdue {
+            effects.extend(advance(world, op, Input::Superseded, now));
         }
         let id = OpId(world.next_op);
         world.next_op += 1;

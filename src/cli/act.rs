@@ -1,0 +1,165 @@
+//! `rentop stop|start|release`: the same plans and the same safety as on the screen.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+
+use providers::model::{Action, AccountName, Identity};
+
+use super::ls::{settled, told_trouble};
+use super::setup::{self, Kind, Program, Setup};
+use super::{ActArgs, Common, Exit, Stop};
+use crate::app::Event;
+use crate::app::event::{Intent, WorldEvent};
+use crate::app::state::World;
+use crate::config::Language;
+use crate::rules::naming::{Pointed, point};
+use crate::rules::plan::{self, Basis, Confirmation, Hindrance, Plan};
+use crate::rules::saga::{Authority, Confirmed, NotSent, Operation, Outcome, Step, confirm};
+use crate::runtime::clock;
+use crate::runtime::errand::Errand;
+use crate::ui::text;
+
+pub fn run(common: &Common, action: Action, args: &ActArgs) -> Result<Exit, Stop> {
+    let setup = Setup::read(common)?;
+    setup.need_accounts()?;
+    if let Some(account) = &args.account
+        && !setup.config.accounts.iter().any(|known| known.name.as_str() == account)
+    {
+        return Err(Stop::usage(format!("no account is named `{account}`")));
+    }
+    let _log = setup::log(&setup.places.state_dir);
+    let runtime = setup::runtime()?;
+    let exit = runtime.block_on(async {
+        let Program { state, performer, inbox } = setup.program(Kind::OneShot)?;
+        let mut errand = Errand::new(state, performer, inbox);
+        errand.start();
+        errand.run_until(|state| settled(state, clock::now())).await;
+        let exit = act(&mut errand, &setup, action, args).await;
+        let Errand { state, performer, .. } = errand;
+        performer.keeper.end(state.world.collects());
+        exit
+    });
+    setup::end(runtime);
+    exit
+}
+
+async fn act(errand: &mut Errand, setup: &Setup, action: Action, args: &ActArgs) -> Result<Exit, Stop> {
+    let identity = find(&errand.state.world, args).inspect_err(|_| {
+        // What could not be asked may be why it was not found.
+        told_trouble(&errand.state);
+    })?;
+    let now = clock::now();
+    let plan = {
+        let world = &errand.state.world;
+        let under_way = world.busy();
+        let basis = Basis {
+            fleet: &world.fleet,
+            settings: &world.settings,
+            under_way: &under_way,
+            read_only: world.read_only,
+            now,
+        };
+        plan::plan(basis, action, std::slice::from_ref(&identity))
+    };
+    if let Some((_, name, hindrance)) = plan.left_out.first() {
+        let message = format!("{name}: {}", text::hindrance(hindrance, action, setup.language));
+        let exit = if *hindrance == Hindrance::NotThere { Exit::Usage } else { Exit::Refused };
+        return Err(Stop { exit, message });
+    }
+    for line in text::plan_lines(&plan, setup.language, now) {
+        eprintln!("{line}");
+    }
+    let authority = authority(&plan, args, setup.language)?;
+    errand.take(Event::World(WorldEvent::Intent(Intent::Begin { plan: Box::new(plan), authority })));
+    let Some(op) = errand.state.world.operation_on(&identity).map(|operation| operation.id) else {
+        return Err(Stop::failed("the action could not be begun"));
+    };
+    let no_wait = args.no_wait;
+    errand
+        .run_until(|state| {
+            state.world.operations.get(&op).is_none_or(|operation| {
+                let accepted = matches!(&operation.step, Step::Confirming { doubt: None, .. });
+                operation.is_ended() || operation.is_overdue() || (no_wait && accepted)
+            })
+        })
+        .await;
+    let Some(operation) = errand.state.world.operations.get(&op) else {
+        return Err(Stop::failed("the action was lost sight of"));
+    };
+    Ok(tell(operation, setup.language))
+}
+
+fn find(world: &World, args: &ActArgs) -> Result<Identity, Stop> {
+    let account = args.account.as_deref().map(AccountName::new);
+    let shown: Vec<(&Identity, Option<&str>)> = world
+        .fleet
+        .instances
+        .values()
+        .filter(|known| !known.is_gone())
+        .filter(|known| account.as_ref().is_none_or(|account| known.identity.account == *account))
+        .map(|known| (&known.identity, known.row.name.as_deref()))
+        .collect();
+    match point(&args.name, shown.iter().copied()) {
+        Pointed::One(identity) => Ok(identity),
+        Pointed::None => Err(Stop::usage(format!("no instance has the name or id `{}`", args.name))),
+        Pointed::Many(candidates) => {
+            let list: Vec<String> =
+                candidates.iter().map(|identity| format!("  {} --account {}", identity.id, identity.account)).collect();
+            Err(Stop::usage(format!("`{}` means several instances; say which by id:\n{}", args.name, list.join("\n"))))
+        }
+    }
+}
+
+/// What entitles the action: flags, or an answer at the terminal.
+fn authority(plan: &Plan, args: &ActArgs, language: Language) -> Result<Authority, Stop> {
+    let typed = matches!(plan.confirmation, Confirmation::Typed(_));
+    if args.yes {
+        return match (typed, args.lose_data) {
+            (false, _) => Ok(Authority::Confirmed),
+            (true, true) => Ok(Authority::LoseData),
+            (true, false) => Err(Stop::refused("this deletes data; add --lose-data if that is meant")),
+        };
+    }
+    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        return Err(Stop::refused("nobody is there to be asked; add --yes if the plan above is meant"));
+    }
+    match &plan.confirmation {
+        Confirmation::Typed(expected) => {
+            let answer = ask(&text::type_to_confirm(expected, language))?;
+            match confirm(plan, Some(&answer)) {
+                Confirmed::Yes(authority) => Ok(authority),
+                Confirmed::NotYet => Err(Stop::refused("that is not what was to be typed; nothing was sent")),
+            }
+        }
+        Confirmation::Countdown => match ask(&text::yes_or_no(language))?.to_lowercase().as_str() {
+            "y" | "yes" | "是" => Ok(Authority::Confirmed),
+            _ => Err(Stop::refused("nothing was sent")),
+        },
+    }
+}
+
+fn ask(question: &str) -> Result<String, Stop> {
+    eprint!("{question} ");
+    io::stderr().flush().map_err(Stop::failed)?;
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer).map_err(Stop::failed)?;
+    Ok(answer.trim().to_owned())
+}
+
+/// Says how it ended.
+fn tell(operation: &Operation, language: Language) -> Exit {
+    println!("{}", text::operation_line(operation, language));
+    match &operation.step {
+        Step::Ended { outcome: Outcome::Done { .. }, .. } | Step::Confirming { .. } => Exit::Done,
+        Step::Ended {
+            outcome:
+                Outcome::NotSent(
+                    NotSent::AnotherMachine
+                    | NotSent::PhaseChanged { .. }
+                    | NotSent::PlanChanged
+                    | NotSent::NotOffered(_),
+                ),
+            ..
+        } => Exit::Refused,
+        _ => Exit::Failed,
+    }
+}

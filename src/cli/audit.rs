@@ -1,0 +1,126 @@
+//! `rentop audit`: what was done to instances, when, by whom, and how it ended.
+
+use jiff::Timestamp;
+use providers::model::{AccountName, ResourceId};
+use serde::Serialize;
+
+use super::ls::six;
+use super::setup::{self, Kind, Program, Setup};
+use super::table::{Table, print_json};
+use super::{Common, Exit, Output, Stop};
+use crate::rules::saga::{Authority, Operation, Outcome, Step};
+use crate::ui::text;
+
+/// So many of the latest actions are told.
+const LATEST: u32 = 1000;
+
+#[derive(Serialize)]
+struct Listing {
+    schema: &'static str,
+    actions: Vec<Line>,
+}
+
+#[derive(Serialize)]
+struct Line {
+    at: Timestamp,
+    by: String,
+    action: &'static str,
+    account: AccountName,
+    provider: String,
+    id: ResourceId,
+    name: String,
+    /// How it was confirmed: countdown, flag, typed, lose_data.
+    confirmed_by: &'static str,
+    sent_at: Option<Timestamp>,
+    /// The provider's answer in one line.
+    answer: Option<String>,
+    /// done, queued, not_sent, refused, or the step of an action that is not ended.
+    outcome: &'static str,
+    detail: String,
+    ended_at: Option<Timestamp>,
+    /// What it saves per hour, a currency at a time; empty unless it is done.
+    saves: Vec<Saves>,
+}
+
+#[derive(Serialize)]
+struct Saves {
+    amount: String,
+    currency: String,
+}
+
+pub fn run(common: &Common, output: Output) -> Result<Exit, Stop> {
+    let setup = Setup::read(common)?;
+    let runtime = setup::runtime()?;
+    let actions = runtime.block_on(async {
+        let Program { performer, .. } = setup.program(Kind::OneShot)?;
+        let actions = performer.keeper.audit(LATEST).await;
+        performer.keeper.end(false);
+        actions.ok_or_else(|| Stop::failed("the ledger did not answer"))?.map_err(Stop::failed)
+    });
+    setup::end(runtime);
+    let actions = actions?;
+    let lines = actions.iter().map(|operation| line(operation, &setup)).collect();
+    let listing = Listing { schema: "rentop.audit/1", actions: lines };
+    if output.json {
+        print_json(&listing)?;
+        return Ok(Exit::Done);
+    }
+    let mut table = Table::new(&["AT", "BY", "ACTION", "ACCOUNT", "NAME", "ID", "OUTCOME", " SAVES/H", "DETAIL"]);
+    for line in &listing.actions {
+        let saves: Vec<String> = line.saves.iter().map(|saves| format!("{} {}", saves.amount, saves.currency)).collect();
+        table.row(vec![
+            line.at.to_zoned_datetime(setup.config.timezone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string(),
+            line.by.clone(),
+            line.action.to_owned(),
+            line.account.to_string(),
+            line.name.clone(),
+            line.id.to_string(),
+            line.outcome.to_owned(),
+            saves.join(" + "),
+            line.detail.clone(),
+        ]);
+    }
+    table.print(output)?;
+    Ok(Exit::Done)
+}
+
+fn line(operation: &Operation, setup: &Setup) -> Line {
+    let (outcome, ended_at) = match &operation.step {
+        Step::Ended { at, outcome } => (
+            match outcome {
+                Outcome::Done { .. } => "done",
+                Outcome::Queued(_) => "queued",
+                Outcome::NotSent(_) => "not_sent",
+                Outcome::Refused(_) => "refused",
+                Outcome::Unproven => "unproven",
+            },
+            Some(*at),
+        ),
+        step => (step.word(), None),
+    };
+    let saves = if outcome == "done" { operation.target.saves() } else { Vec::new() };
+    Line {
+        at: operation.began_at,
+        by: operation.by.clone(),
+        action: operation.action.word(),
+        account: operation.target.identity.account.clone(),
+        provider: operation.target.provider.to_string(),
+        id: operation.target.identity.id.clone(),
+        name: operation.target.name.clone(),
+        confirmed_by: match operation.authority {
+            Authority::LosesNothing => "countdown",
+            Authority::Confirmed => "yes",
+            Authority::Typed(_) => "typed",
+            Authority::LoseData => "lose_data",
+        },
+        sent_at: operation.sent_at,
+        answer: operation.answer.clone(),
+        outcome,
+        detail: text::operation_line(operation, setup.language),
+        ended_at,
+        saves: saves
+            .into_iter()
+            .map(|rate| Saves { amount: six(rate.amount()), currency: rate.currency.to_string() })
+            .collect(),
+    }
+}

@@ -1,0 +1,468 @@
+//! `rentop ls`: all instances and storage items, once.
+
+use jiff::Timestamp;
+use providers::model::{Attachment, Component, Instance, Market, Rates, StorageItem, UsageSource};
+use providers::money::{Burn, Currency, Rate};
+use rust_decimal::Decimal;
+use serde::Serialize;
+
+use super::setup::{self, Kind, Program, Setup};
+use super::table::{Table, print_json};
+use super::{Common, Exit, Output, Stop};
+use crate::app::rows::{project_of, shown_phase};
+use crate::app::state::{State, World};
+use crate::rules::fleet::{Account, Known};
+use crate::rules::runway;
+use crate::runtime::clock;
+use crate::runtime::errand::Errand;
+
+pub fn run(common: &Common, output: Output) -> Result<Exit, Stop> {
+    let setup = Setup::read(common)?;
+    setup.need_accounts()?;
+    let (state, now) = look(&setup)?;
+    let listing = Listing::of(&state, now);
+    if output.json {
+        print_json(&listing)?;
+    } else {
+        table(&listing).print(output)?;
+    }
+    Ok(told_trouble(&state))
+}
+
+/// One look at every account: from the ledger where that is younger than one interval, else by asking.
+pub fn look(setup: &Setup) -> Result<(State, Timestamp), Stop> {
+    let _log = setup::log(&setup.places.state_dir);
+    let runtime = setup::runtime()?;
+    let looked = runtime.block_on(async {
+        let Program { state, performer, inbox } = setup.program(Kind::OneShot)?;
+        let mut errand = Errand::new(state, performer, inbox);
+        errand.start();
+        errand.run_until(|state| settled(state, clock::now())).await;
+        let Errand { state, performer, .. } = errand;
+        let collected = state.world.collects();
+        performer.keeper.end(collected);
+        Ok((state, clock::now()))
+    });
+    setup::end(runtime);
+    looked
+}
+
+/// Every account was asked, or need not be.
+pub fn settled(state: &State, now: Timestamp) -> bool {
+    let world = &state.world;
+    world.remembered
+        && world.collector.is_some()
+        && world.fleet.accounts.iter().all(|account| {
+            let due = account.pacing.due(world.fleet.has_running(&account.name), false, account.name.as_str());
+            account.trouble.is_some() || (account.pacing.in_flight.is_none() && due.is_some_and(|at| at > now))
+        })
+}
+
+/// Says on standard error which accounts failed, and what that makes of the exit code.
+pub fn told_trouble(state: &State) -> Exit {
+    let mut exit = Exit::Done;
+    for account in &state.world.fleet.accounts {
+        if let Some(trouble) = &account.trouble {
+            eprintln!("rentop: {}/{}: {}", account.provider, account.name, trouble.value.line());
+            exit = Exit::Partly;
+        }
+        for problem in &account.problems {
+            eprintln!("rentop: {}/{}: {problem}", account.provider, account.name);
+            exit = Exit::Partly;
+        }
+    }
+    exit
+}
+
+#[derive(Serialize)]
+pub struct Listing {
+    schema: &'static str,
+    as_of: Timestamp,
+    accounts: Vec<AccountLine>,
+    instances: Vec<InstanceLine>,
+    storage: Vec<StorageLine>,
+    totals: Totals,
+}
+
+#[derive(Serialize)]
+pub struct AccountLine {
+    pub account: String,
+    pub provider: String,
+    pub freshness: &'static str,
+    pub as_of: Option<Timestamp>,
+    pub error: Option<String>,
+    pub balance: Option<BalanceLine>,
+    pub runway_hours: Option<String>,
+}
+
+#[derive(Serialize)]
+pub struct BalanceLine {
+    pub amount: String,
+    pub voucher: Option<String>,
+    pub currency: Currency,
+}
+
+#[derive(Serialize)]
+struct InstanceLine {
+    account: String,
+    provider: String,
+    id: String,
+    name: Option<String>,
+    phase: &'static str,
+    provider_phase: Option<String>,
+    missing_since: Option<Timestamp>,
+    market: &'static str,
+    reserved_until: Option<Timestamp>,
+    gpu: Option<GpuLine>,
+    rate: RateLine,
+    created_at: Option<Timestamp>,
+    started_at: Option<Timestamp>,
+    usage: Option<UsageLine>,
+    idle: Option<()>,
+    spent: Option<()>,
+    checkpoint: CheckpointLine,
+    next: Option<NextLine>,
+    ssh: Option<SshLine>,
+    region: Option<String>,
+    labels: std::collections::BTreeMap<String, String>,
+    project: Option<String>,
+    protected: bool,
+    mine: bool,
+}
+
+#[derive(Serialize)]
+struct GpuLine {
+    model: String,
+    count: u32,
+    memory_gib: Option<u32>,
+}
+
+#[derive(Serialize)]
+struct RateLine {
+    total: Option<String>,
+    compute: Option<String>,
+    storage: Option<String>,
+    other: Option<String>,
+    estimated: bool,
+    complete: bool,
+    currency: Option<Currency>,
+}
+
+#[derive(Serialize)]
+struct UsageLine {
+    as_of: Timestamp,
+    source: UsageSource,
+    gpus: Vec<GpuUse>,
+}
+
+#[derive(Serialize)]
+struct GpuUse {
+    index: u32,
+    utilization: Option<f64>,
+    memory_used: Option<u64>,
+    memory_total: Option<u64>,
+    temperature_c: Option<f64>,
+    power_watts: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct CheckpointLine {
+    verified_at: Option<Timestamp>,
+}
+
+#[derive(Serialize)]
+struct NextLine {
+    what: &'static str,
+    at: Timestamp,
+}
+
+#[derive(Serialize)]
+struct SshLine {
+    user: String,
+    host: String,
+    port: u16,
+}
+
+#[derive(Serialize)]
+struct StorageLine {
+    account: String,
+    provider: String,
+    id: String,
+    name: Option<String>,
+    kind: &'static str,
+    size_gib: Option<serde_json::Number>,
+    attached_to: Option<Vec<String>>,
+    rate: StorageRate,
+}
+
+#[derive(Serialize)]
+struct StorageRate {
+    total: Option<String>,
+    estimated: bool,
+    complete: bool,
+    currency: Option<Currency>,
+}
+
+#[derive(Serialize)]
+struct Totals {
+    burn: Vec<Amount>,
+    burn_upper: Vec<Amount>,
+    waste_burn: Vec<Amount>,
+    prepaid: Vec<Amount>,
+}
+
+#[derive(Serialize)]
+struct Amount {
+    amount: String,
+    currency: Currency,
+}
+
+impl Listing {
+    pub fn of(state: &State, now: Timestamp) -> Self {
+        let world = &state.world;
+        let totals = &world.totals;
+        Listing {
+            schema: "rentop.ls/1",
+            as_of: now,
+            accounts: world.fleet.accounts.iter().map(|account| account_line(world, account, now)).collect(),
+            instances: world
+                .fleet
+                .instances
+                .values()
+                .filter(|known| !known.is_gone())
+                .map(|known| instance_line(world, known))
+                .collect(),
+            storage: world
+                .fleet
+                .storage
+                .values()
+                .filter(|known| !known.is_gone())
+                .map(|known| storage_line(world, known))
+                .collect(),
+            totals: Totals {
+                burn: amounts(&totals.burn),
+                burn_upper: amounts(&totals.upper),
+                waste_burn: amounts(&totals.waste),
+                prepaid: amounts(&totals.prepaid),
+            },
+        }
+    }
+}
+
+fn amounts(burn: &Burn) -> Vec<Amount> {
+    burn.rates().iter().map(|rate| Amount { amount: six(rate.amount()), currency: rate.currency }).collect()
+}
+
+/// A decimal of up to six places, half to even.
+pub fn six(amount: Decimal) -> String {
+    amount.round_dp(6).normalize().to_string()
+}
+
+/// Parts of up to six places that add up to their rounded total: what rounding leaves goes to the parts
+/// that lost most by it.
+fn six_parts(parts: [Rate; 3]) -> (String, [String; 3]) {
+    const UNIT: i64 = 1_000_000;
+    let total: i64 = parts.iter().map(Rate::picos).fold(0, i64::saturating_add);
+    let currency = parts[0].currency;
+    let rounded = Rate::from_picos(total, currency).amount().round_dp(6);
+    let target = (rounded * Decimal::from(UNIT)).try_into().unwrap_or(total / UNIT);
+    let mut units = parts.map(|part| part.picos() / UNIT);
+    let mut by_rest = [0, 1, 2];
+    by_rest.sort_by_key(|at| std::cmp::Reverse(parts[*at].picos() % UNIT));
+    let missing: i64 = target - units.iter().sum::<i64>();
+    for at in by_rest.into_iter().cycle().take(usize::try_from(missing).unwrap_or(0)) {
+        units[at] += 1;
+    }
+    let text = |units: i64| Decimal::new(units, 6).normalize().to_string();
+    (text(target), units.map(text))
+}
+
+pub fn account_line(world: &World, account: &Account, now: Timestamp) -> AccountLine {
+    let balance = account.balance.as_ref().filter(|_| account.balance_error.is_none()).map(|balance| BalanceLine {
+        amount: six(balance.value.cash.amount),
+        voucher: balance.value.voucher.map(|voucher| six(voucher.amount)),
+        currency: balance.value.cash.currency,
+    });
+    AccountLine {
+        account: account.name.to_string(),
+        provider: account.provider.to_string(),
+        freshness: world.fleet.freshness(account, now).word(),
+        as_of: account.as_of,
+        error: account.trouble.as_ref().map(|trouble| trouble.value.line()),
+        balance,
+        runway_hours: runway::runway(&world.fleet, account).map(|runway| runway.hours.round_dp(1).normalize().to_string()),
+    }
+}
+
+fn instance_line(world: &World, known: &Known<Instance>) -> InstanceLine {
+    let row = &known.row;
+    let provider = world.fleet.account(&known.identity.account).map(|account| account.provider.clone());
+    let provider = provider.unwrap_or_else(|| "".into());
+    let (market, reserved_until) = match row.market {
+        Market::OnDemand => ("on_demand", None),
+        Market::Spot => ("spot", None),
+        Market::Reserved { until } => ("reserved", until),
+    };
+    InstanceLine {
+        account: known.identity.account.to_string(),
+        id: row.id.to_string(),
+        name: row.name.clone(),
+        phase: shown_phase(known, world.operation_on(&known.identity)).word(),
+        provider_phase: row.provider_phase.clone(),
+        missing_since: known.missing_since,
+        market,
+        reserved_until,
+        gpu: row.gpus.as_ref().map(|gpus| GpuLine {
+            model: gpus.model.clone(),
+            count: gpus.count,
+            memory_gib: gpus.memory_gib,
+        }),
+        rate: rate_line(&known.rates()),
+        created_at: row.created_at,
+        started_at: row.started_at,
+        usage: row.usage.as_ref().map(|usage| UsageLine {
+            as_of: usage.as_of,
+            source: usage.source,
+            gpus: usage
+                .gpus
+                .iter()
+                .map(|gpu| GpuUse {
+                    index: gpu.index,
+                    utilization: gpu.utilization,
+                    memory_used: gpu.memory_used_bytes,
+                    memory_total: gpu.memory_total_bytes,
+                    temperature_c: gpu.temperature_c,
+                    power_watts: gpu.power_watts,
+                })
+                .collect(),
+        }),
+        idle: None,
+        spent: None,
+        checkpoint: CheckpointLine { verified_at: None },
+        next: row.ends_at.map(|at| NextLine { what: "provider_end", at }),
+        ssh: row.ssh.as_ref().map(|ssh| SshLine { user: ssh.user.clone(), host: ssh.host.clone(), port: ssh.port }),
+        region: row.region.clone(),
+        labels: row.labels.clone(),
+        project: project_of(world, known).map(str::to_owned),
+        protected: world.settings.protected(&provider, &known.identity, row),
+        mine: world.settings.mine(&provider, &known.identity, row),
+        provider: provider.to_string(),
+    }
+}
+
+fn rate_line(rates: &Rates) -> RateLine {
+    // A resource is charged in one currency; were it two, their sum would be no number.
+    let currency = match rates.upper().rates() {
+        [only] => Some(only.currency),
+        _ => None,
+    };
+    let known = currency.filter(|_| !rates.lines.is_empty());
+    let parts = known.map(|currency| {
+        six_parts([
+            rates.of(&[Component::Compute]).of(currency),
+            rates.of(&[Component::Disk, Component::Storage, Component::Ip]).of(currency),
+            rates.of(&[Component::Traffic, Component::Other]).of(currency),
+        ])
+    });
+    let nothing = || (rates.lines.is_empty() && rates.complete).then(|| "0".to_owned());
+    let (total, [compute, storage, other]) = match parts {
+        Some((total, parts)) => (Some(total), parts.map(Some)),
+        None => (nothing(), [nothing(), nothing(), nothing()]),
+    };
+    RateLine { total, compute, storage, other, estimated: rates.estimated(), complete: rates.complete, currency }
+}
+
+fn storage_line(world: &World, known: &Known<StorageItem>) -> StorageLine {
+    let row = &known.row;
+    let rate = rate_line(&known.rates());
+    let provider = world.fleet.account(&known.identity.account).map(|account| account.provider.to_string());
+    StorageLine {
+        account: known.identity.account.to_string(),
+        provider: provider.unwrap_or_default(),
+        id: row.id.to_string(),
+        name: row.name.clone(),
+        kind: row.kind.word(),
+        size_gib: row.size_gib.and_then(|size| serde_json::from_str(&size.round_dp(3).normalize().to_string()).ok()),
+        attached_to: match &row.attachment {
+            Attachment::To(ids) => Some(ids.iter().map(ToString::to_string).collect()),
+            Attachment::Somewhere | Attachment::Unknown => None,
+        },
+        rate: StorageRate {
+            total: rate.total,
+            estimated: rate.estimated,
+            complete: rate.complete,
+            currency: rate.currency,
+        },
+    }
+}
+
+fn table(listing: &Listing) -> Table {
+    let mut table =
+        Table::new(&["ACCOUNT", "PROVIDER", "ID", "NAME", "PHASE", "GPU", " UTIL", " RATE/H", "CURRENCY", "REGION"]);
+    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "—".to_owned());
+    for line in &listing.instances {
+        let gpu = line.gpu.as_ref().map(|gpu| format!("{}× {}", gpu.count, gpu.model));
+        let known: Vec<f64> =
+            line.usage.iter().flat_map(|usage| &usage.gpus).filter_map(|gpu| gpu.utilization).collect();
+        let use_now =
+            (!known.is_empty()).then(|| format!("{:.0} %", 100.0 * known.iter().sum::<f64>() / known.len() as f64));
+        let mark = if line.rate.estimated { "~" } else { "" };
+        table.row(vec![
+            line.account.clone(),
+            line.provider.clone(),
+            line.id.clone(),
+            or_dash(line.name.clone()),
+            line.phase.to_owned(),
+            or_dash(gpu),
+            or_dash(use_now),
+            or_dash(line.rate.total.as_ref().map(|total| format!("{mark}{total}"))),
+            or_dash(line.rate.currency.map(|currency| currency.to_string())),
+            or_dash(line.region.clone()),
+        ]);
+    }
+    for line in &listing.storage {
+        let mark = if line.rate.estimated { "~" } else { "" };
+        table.row(vec![
+            line.account.clone(),
+            line.provider.clone(),
+            line.id.clone(),
+            or_dash(line.name.clone()),
+            line.kind.to_owned(),
+            or_dash(line.size_gib.as_ref().map(|size| format!("{size} GiB"))),
+            "—".to_owned(),
+            or_dash(line.rate.total.as_ref().map(|total| format!("{mark}{total}"))),
+            or_dash(line.rate.currency.map(|currency| currency.to_string())),
+            "—".to_owned(),
+        ]);
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounded_parts_add_up_to_their_total() {
+        let picos = [333_333_333_333, 333_333_433_333, 333_333_333_334];
+        let (total, parts) = six_parts(picos.map(|picos| Rate::from_picos(picos, Currency::USD)));
+        let sum: Decimal = parts.iter().map(|part| part.parse::<Decimal>().unwrap()).sum();
+        assert_eq!(total, "1");
+        assert_eq!(sum, total.parse::<Decimal>().unwrap());
+    }
+
+    #[test]
+    fn nothing_known_is_null_and_known_to_be_free_is_zero() {
+        assert_eq!(rate_line(&Rates::unknown()).total, None);
+        assert_eq!(rate_line(&Rates::known()).total.as_deref(), Some("0"));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_parts_add_up(a in 0i64..1_000_000_000_000_000, b in 0i64..1_000_000_000_000, c in 0i64..5_000_000) {
+            let (total, parts) = six_parts([a, b, c].map(|picos| Rate::from_picos(picos, Currency::USD)));
+            let sum: Decimal = parts.iter().map(|part| part.parse::<Decimal>().unwrap()).sum();
+            proptest::prop_assert_eq!(sum, total.parse::<Decimal>().unwrap());
+        }
+    }
+}

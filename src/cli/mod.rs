@@ -1,0 +1,192 @@
+//! The command line: one file a subcommand, and what they share.
+
+mod accounts;
+mod act;
+mod audit;
+mod demo;
+mod ls;
+mod providers_list;
+mod screen;
+mod setup;
+mod table;
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+use providers::model::Action;
+
+/// How a command ended: the exit codes that scripts rely on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Exit {
+    Done = 0,
+    /// Failed, still billing, or outcome unknown.
+    Failed = 1,
+    /// Usage or config.
+    Usage = 2,
+    /// Some or all accounts failed; what is known was printed.
+    Partly = 3,
+    /// Refused for safety.
+    Refused = 4,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(exit as u8)
+    }
+}
+
+/// An error with the exit code that it leads to.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct Stop {
+    pub exit: Exit,
+    pub message: String,
+}
+
+impl Stop {
+    fn usage(message: impl Into<String>) -> Self {
+        Stop { exit: Exit::Usage, message: message.into() }
+    }
+    fn refused(message: impl Into<String>) -> Self {
+        Stop { exit: Exit::Refused, message: message.into() }
+    }
+    fn failed(message: impl std::fmt::Display) -> Self {
+        Stop { exit: Exit::Failed, message: message.to_string() }
+    }
+}
+
+/// Every GPU that you rent on one live screen: what runs, what it costs, and one safe key to end it.
+#[derive(Debug, Parser)]
+#[command(name = "rentop", version, about, long_about = None, args_conflicts_with_subcommands = false)]
+pub struct Args {
+    #[command(flatten)]
+    pub common: Common,
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+/// Flags that count for every command.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Common {
+    /// The config file, in place of the one in the platform's config folder.
+    #[arg(long, global = true, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// The folder of ledger, logs and known hosts.
+    #[arg(long, global = true, value_name = "FOLDER")]
+    pub state_dir: Option<PathBuf>,
+    /// Send nothing that changes anything, on any path.
+    #[arg(long, global = true)]
+    pub read_only: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// The screen over simulated providers: nothing to configure, nothing leaves this machine.
+    Demo,
+    /// All instances and storage, once.
+    Ls(Output),
+    /// Stop an instance: compute ends, its disk stays and may still cost.
+    Stop(ActArgs),
+    /// Start a stopped instance.
+    Start(ActArgs),
+    /// Release an instance: it is deleted, and so is its own disk.
+    Release(ActArgs),
+    /// The providers, and what each can and cannot do.
+    Providers(Output),
+    /// The accounts of the config: reach, balance, number of instances.
+    Accounts(Output),
+    /// What was done to instances, when, by whom, and how it ended.
+    Audit(Output),
+    /// Shell completions, on standard output.
+    Completions { shell: clap_complete::Shell },
+    /// The manual page, on standard output.
+    Man,
+}
+
+/// How a table is printed.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct Output {
+    /// JSON, for scripts.
+    #[arg(long, conflicts_with = "csv")]
+    pub json: bool,
+    /// CSV, for spreadsheets.
+    #[arg(long)]
+    pub csv: bool,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub struct ActArgs {
+    /// The instance's name or id, whole; it must mean one instance only.
+    #[arg(value_name = "NAME|ID")]
+    pub name: String,
+    /// Only among the instances of this account.
+    #[arg(long, value_name = "NAME")]
+    pub account: Option<String>,
+    /// Do not ask.
+    #[arg(long)]
+    pub yes: bool,
+    /// Go on although data is lost.
+    #[arg(long)]
+    pub lose_data: bool,
+    /// Return once the provider has accepted, without waiting for a poll to confirm.
+    #[arg(long)]
+    pub no_wait: bool,
+}
+
+/// Runs the command line and returns how it ended.
+pub fn run() -> ExitCode {
+    let args = Args::parse();
+    keep_files_private();
+    match dispatch(args) {
+        Ok(exit) => exit.into(),
+        Err(stop) => {
+            // With nobody left to read it, the code still tells.
+            drop(writeln!(std::io::stderr(), "rentop: {stop}"));
+            stop.exit.into()
+        }
+    }
+}
+
+/// Whatever is written from here on, ledger, logs and copies, is its owner's alone.
+fn keep_files_private() {
+    #[cfg(unix)]
+    rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
+}
+
+fn dispatch(args: Args) -> Result<Exit, Stop> {
+    let common = args.common;
+    match args.command {
+        None => screen::run(&common),
+        Some(Command::Demo) => demo::run(&common),
+        Some(Command::Ls(output)) => ls::run(&common, output),
+        Some(Command::Stop(act)) => act::run(&common, Action::Stop, &act),
+        Some(Command::Start(act)) => act::run(&common, Action::Start, &act),
+        Some(Command::Release(act)) => act::run(&common, Action::Release, &act),
+        Some(Command::Providers(output)) => providers_list::run(output),
+        Some(Command::Accounts(output)) => accounts::run(&common, output),
+        Some(Command::Audit(output)) => audit::run(&common, output),
+        Some(Command::Completions { shell }) => {
+            clap_complete::generate(shell, &mut Args::command(), "rentop", &mut std::io::stdout());
+            Ok(Exit::Done)
+        }
+        Some(Command::Man) => {
+            clap_mangen::Man::new(Args::command()).render(&mut std::io::stdout()).map_err(Stop::failed)?;
+            Ok(Exit::Done)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound_and_knows_no_prefixes() {
+        Args::command().debug_assert();
+        assert!(Args::try_parse_from(["rentop", "stop", "x", "--lose"]).is_err());
+        assert!(Args::try_parse_from(["rentop", "sto", "x"]).is_err());
+        assert!(Args::try_parse_from(["rentop", "release", "x", "--yes", "--lose-data", "--read-only"]).is_ok());
+    }
+}

@@ -1,0 +1,68 @@
+//! `rentop`: the screen.
+
+use std::io::IsTerminal;
+
+use super::setup::{self, Kind, Program, Setup};
+use super::{Common, Exit, Stop};
+use crate::app::event::WorldEvent;
+use crate::config::{self, AccountConfig, Places, offers};
+use crate::runtime::accounts::Accounts;
+use crate::runtime::screen::{self, Ended};
+use crate::runtime::clock;
+use crate::ui::Look;
+
+pub fn run(common: &Common) -> Result<Exit, Stop> {
+    need_terminal()?;
+    let setup = Setup::read(common)?;
+    show(&setup, Kind::Screen, &|accounts, at| add(&setup.places, accounts, at))
+}
+
+/// The screen needs a terminal at both ends.
+pub fn need_terminal() -> Result<(), Stop> {
+    if std::io::stdout().is_terminal() && std::io::stdin().is_terminal() {
+        return Ok(());
+    }
+    Err(Stop::usage("the screen needs a terminal; `rentop ls` prints the same once"))
+}
+
+/// Runs the screen over a set-up.
+pub fn show(
+    setup: &Setup,
+    kind: Kind,
+    add: &dyn Fn(&Accounts, usize) -> Result<WorldEvent, String>,
+) -> Result<Exit, Stop> {
+    let _log = setup::log(&setup.places.state_dir);
+    let look = Look::of_environment(setup.language, &config::process_environment);
+    let runtime = setup::runtime()?;
+    let (ended, farewell) = runtime.block_on(async {
+        let Program { mut state, performer, mut inbox } = setup.program(kind)?;
+        let accounts = performer.accounts.clone();
+        let ended = screen::run(&mut state, &performer, &mut inbox, &look, &|at| add(&accounts, at)).await;
+        let collected = state.world.collects();
+        performer.keeper.end(collected);
+        let farewell = screen::farewell(&state, &look, clock::now()).filter(|_| kind != Kind::Demo);
+        ended.map(|ended| (ended, farewell)).map_err(|error| Stop::failed(format!("{error:#}")))
+    })?;
+    setup::end(runtime);
+    if let Some(line) = farewell {
+        println!("{line}");
+    }
+    Ok(match ended {
+        Ended::Left => Exit::Done,
+        Ended::Signal => Exit::Failed,
+    })
+}
+
+/// Adds an account that the environment offers, here and in a new config file.
+fn add(places: &Places, accounts: &Accounts, at: usize) -> Result<WorldEvent, String> {
+    let offered: Vec<AccountConfig> = config::keys_in_environment(&config::process_environment);
+    let account = offered.into_iter().nth(at).ok_or("it is no longer in the environment")?;
+    offers::write(&places.config_file, &account).map_err(|error| error.to_string())?;
+    let event = WorldEvent::Added {
+        account: account.name.clone(),
+        provider: account.provider.name.into(),
+        read_only: account.read_only,
+    };
+    accounts.add(account);
+    Ok(event)
+}

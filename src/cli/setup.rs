@@ -1,0 +1,159 @@
+//! From flags, environment and config to a program that can run.
+
+use std::path::Path;
+
+use providers::model::ProviderName;
+
+use super::{Common, Stop};
+use crate::app::state::{Fixed, OfferedAccount, State, View, World};
+use crate::config::{self, Config, Language, Places};
+use crate::rules::fleet::Account;
+use crate::rules::memory::Owner;
+use crate::runtime::accounts::Accounts;
+use crate::runtime::effects::Performer;
+use crate::runtime::keeper::Keeper;
+use crate::runtime::{Inbox, clock};
+
+/// Everything that a command needs before it begins.
+pub struct Setup {
+    pub config: Config,
+    pub places: Places,
+    pub language: Language,
+    pub read_only: bool,
+    pub notices: Vec<String>,
+}
+
+/// What a program is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Screen,
+    Demo,
+    /// One command, and out.
+    OneShot,
+}
+
+/// The parts of a program that is ready to run.
+pub struct Program {
+    pub state: State,
+    pub performer: Performer,
+    pub inbox: Inbox,
+}
+
+impl Setup {
+    /// Reads the config and finds the folders. Writes nothing but the state folder.
+    pub fn read(common: &Common) -> Result<Self, Stop> {
+        let places = Places::find(
+            common.config.clone(),
+            common.state_dir.clone(),
+            &config::process_environment,
+            config::PlatformFolders::of_the_user,
+        )
+        .map_err(|error| Stop::usage(error.to_string()))?;
+        let config = Config::load(&places.config_file).map_err(|error| Stop::usage(error.to_string()))?;
+        if config.path.is_none() && common.config.is_some() {
+            return Err(Stop::usage(format!("there is no config file {}", places.config_file.display())));
+        }
+        let language = Language::of_the_user().map_err(|error| Stop::usage(error.to_string()))?;
+        let folder = places.prepare_state_dir().map_err(|error| Stop::usage(error.to_string()))?;
+        let notices = config.notices.iter().chain(&folder).map(ToString::to_string).collect();
+        Ok(Setup { config, places, language, read_only: common.read_only, notices })
+    }
+
+    /// Fails with the way out when there is nothing to work with.
+    pub fn need_accounts(&self) -> Result<(), Stop> {
+        if !self.config.accounts.is_empty() {
+            return Ok(());
+        }
+        let offered = config::keys_in_environment(&config::process_environment);
+        let file = self.places.config_file.display();
+        let hint = match offered.first() {
+            Some(account) => format!(
+                "a key of {} is in the environment: start `rentop` to add it, or write an [[account]] into {file}",
+                account.provider.title
+            ),
+            None => format!("write an [[account]] into {file}; `rentop demo` shows the program without one"),
+        };
+        Err(Stop::usage(format!("no account is configured: {hint}")))
+    }
+
+    /// Puts state, ledger and performer together.
+    pub fn program(&self, kind: Kind) -> Result<Program, Stop> {
+        let now = clock::now();
+        let owner = Owner { host: host(), pid: std::process::id() };
+        let by = format!("{}@{}", user(), owner.host);
+        let accounts = self
+            .config
+            .accounts
+            .iter()
+            .map(|account| {
+                let provider = ProviderName::from(account.provider.name);
+                Account::new(account.name.clone(), provider, account.read_only)
+            })
+            .collect();
+        let mut world = World::new(accounts, self.config.rules.clone(), self.read_only, by, now);
+        world.one_shot = kind == Kind::OneShot;
+        let fixed = Fixed {
+            demo: kind == Kind::Demo,
+            zone: self.config.timezone.clone(),
+            currency: self.config.currency,
+            notices: self.notices.clone(),
+            config_path: self.places.config_file.display().to_string(),
+        };
+        let view = View::new(fixed, self.offered());
+        let (inbox, outbox) = Inbox::new();
+        let keeper = Keeper::start(self.places.state_dir.clone(), owner, outbox.clone(), kind != Kind::OneShot).map_err(Stop::failed)?;
+        let accounts = Accounts::new(self.config.accounts.iter().cloned());
+        let performer = Performer { accounts, keeper, outbox, read_only: self.read_only };
+        Ok(Program { state: State { world, view, leaving: false }, performer, inbox })
+    }
+
+    fn offered(&self) -> Vec<OfferedAccount> {
+        if self.config.path.is_some() {
+            return Vec::new();
+        }
+        config::keys_in_environment(&config::process_environment)
+            .into_iter()
+            .map(|account| OfferedAccount {
+                provider: account.provider.title.to_owned(),
+                variable: account.key.to_string(),
+            })
+            .collect()
+    }
+}
+
+/// A runtime of two threads: the program waits much and computes little.
+pub fn runtime() -> Result<tokio::runtime::Runtime, Stop> {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().map_err(Stop::failed)
+}
+
+/// Ends a runtime without waiting for what hangs.
+pub fn end(runtime: tokio::runtime::Runtime) {
+    runtime.shutdown_timeout(std::time::Duration::from_millis(200));
+}
+
+/// Logs go to a file in the state folder, a new one each day; never to the terminal. Keep the guard: with
+/// it the last lines are lost.
+pub fn log(state_dir: &Path) -> Option<tracing_appender::non_blocking::WorkerGuard> {
+    let files = tracing_appender::rolling::Builder::new()
+        .rotation(tracing_appender::rolling::Rotation::DAILY)
+        .filename_prefix("rentop")
+        .filename_suffix("log")
+        .max_log_files(7)
+        .build(state_dir.join("logs"))
+        .ok()?;
+    let (writer, guard) = tracing_appender::non_blocking(files);
+    let filter = tracing_subscriber::EnvFilter::try_from_env("RENTOP_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("rentop=info,providers=info,warn"));
+    let installed = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer).with_ansi(false).try_init();
+    // A second subscriber in one process is refused, and the first goes on.
+    installed.ok().map(|()| guard)
+}
+
+fn host() -> String {
+    providers::text::clean(&gethostname::gethostname().to_string_lossy())
+}
+
+fn user() -> String {
+    let name = std::env::var("USER").or_else(|_| std::env::var("USERNAME")).unwrap_or_default();
+    Some(providers::text::clean(&name)).filter(|name| !name.is_empty()).unwrap_or_else(|| "somebody".to_owned())
+}

@@ -1,0 +1,74 @@
+//! Tables on standard output: aligned for people, CSV for spreadsheets.
+
+use std::io::{self, Write};
+
+use providers::text::spreadsheet_cell;
+use unicode_width::UnicodeWidthStr;
+
+use super::{Output, Stop};
+
+/// A table of texts. Columns whose head begins with a space are set to the right.
+pub struct Table {
+    heads: Vec<&'static str>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    pub fn new(heads: &[&'static str]) -> Self {
+        Table { heads: heads.to_vec(), rows: Vec::new() }
+    }
+
+    pub fn row(&mut self, cells: Vec<String>) {
+        debug_assert_eq!(cells.len(), self.heads.len());
+        self.rows.push(cells);
+    }
+
+    /// Prints as aligned text or as CSV.
+    pub fn print(&self, output: Output) -> Result<(), Stop> {
+        let mut out = io::stdout().lock();
+        let written = if output.csv { self.csv(&mut out) } else { self.text(&mut out) };
+        finished(written)
+    }
+
+    fn text(&self, out: &mut impl Write) -> io::Result<()> {
+        let right: Vec<bool> = self.heads.iter().map(|head| head.starts_with(' ')).collect();
+        let heads: Vec<String> = self.heads.iter().map(|head| head.trim().to_owned()).collect();
+        let width = |at: usize| self.rows.iter().chain([&heads]).map(|row| row[at].width()).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..heads.len()).map(width).collect();
+        for row in [&heads].into_iter().chain(&self.rows) {
+            let mut line = String::new();
+            for (at, cell) in row.iter().enumerate() {
+                let fill = " ".repeat(widths[at] - cell.width());
+                let gap = if at == 0 { "" } else { "  " };
+                let (left, after) = if right[at] { (fill.as_str(), "") } else { ("", fill.as_str()) };
+                line.push_str(&format!("{gap}{left}{cell}{after}"));
+            }
+            writeln!(out, "{}", line.trim_end())?;
+        }
+        out.flush()
+    }
+
+    fn csv(&self, out: &mut impl Write) -> io::Result<()> {
+        let mut csv = csv::Writer::from_writer(out);
+        csv.write_record(self.heads.iter().map(|head| head.trim().to_lowercase()))?;
+        for row in &self.rows {
+            csv.write_record(row.iter().map(|cell| spreadsheet_cell(cell).into_owned()))?;
+        }
+        csv.flush()
+    }
+}
+
+/// Prints a value as JSON.
+pub fn print_json(value: &impl serde::Serialize) -> Result<(), Stop> {
+    let mut out = io::stdout().lock();
+    let text = serde_json::to_string_pretty(value).map_err(Stop::failed)?;
+    finished(writeln!(out, "{text}").and_then(|()| out.flush()))
+}
+
+/// A reader that has seen enough closes the pipe: that is no failure.
+fn finished(written: io::Result<()>) -> Result<(), Stop> {
+    match written {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Stop::failed(error)),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,333 @@
+//! Every action, step by step: what is written here is on the disk before anything is sent.
+
+use jiff::Timestamp;
+use rusqlite::params;
+
+use super::{Durability, Ledger, LedgerError, row};
+use crate::rules::memory::Owner;
+use crate::rules::saga::{OpId, Operation, Step};
+
+/// One step of an action, as it was written down.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JournalLine {
+    /// When it was written, to the millisecond.
+    pub at: Timestamp,
+    /// The step's word, for instance `sending`.
+    pub step: String,
+    /// The whole action as it was then.
+    pub operation: Operation,
+}
+
+/// An action's present state. Nothing is overwritten when the id stands for another action.
+const KEEP_OPERATION: &str = "
+    INSERT INTO operation (op, action, account, kind, id, generation, began_at, began_by,
+                           step, ended_at, host, pid, state)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+    ON CONFLICT (op) DO UPDATE SET
+        step = excluded.step,
+        ended_at = excluded.ended_at,
+        host = excluded.host,
+        pid = excluded.pid,
+        state = excluded.state
+    WHERE operation.action = excluded.action
+        AND operation.account = excluded.account
+        AND operation.kind = excluded.kind
+        AND operation.id = excluded.id
+        AND operation.generation = excluded.generation
+        AND operation.began_at = excluded.began_at";
+
+const ADD_LINE: &str = "
+    INSERT INTO journal (op, at, account, kind, id, generation, step, state)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
+
+const AUDIT: &str = "SELECT state FROM operation WHERE began_at >= $1 ORDER BY began_at DESC, op DESC LIMIT $2";
+
+const LINES: &str = "SELECT state, at, step FROM journal WHERE op = $1 ORDER BY entry";
+
+impl Ledger {
+    /// Writes an action down as it is now, as a new line of the journal and as its present state. On the disk
+    /// when this returns; after an error, nothing of it is.
+    pub fn record(&mut self, operation: &Operation, owner: &Owner, now: Timestamp) -> Result<(), LedgerError> {
+        let state = row::write(operation)?;
+        let target = &operation.target.identity;
+        let (account, id) = (target.account.as_str(), target.id.as_str());
+        let (kind, generation) = (row::kind_word(target.kind), target.generation);
+        let step = step_word(&operation.step);
+        let ended_at = match &operation.step {
+            Step::Ended { at, .. } => Some(row::millis(*at)),
+            _ => None,
+        };
+        self.write(Durability::Now, |transaction| {
+            let written = transaction.prepare_cached(KEEP_OPERATION)?.execute(params![
+                operation.id.0,
+                operation.action.word(),
+                account,
+                kind,
+                id,
+                generation,
+                row::millis(operation.began_at),
+                operation.by,
+                step,
+                ended_at,
+                owner.host,
+                owner.pid,
+                state,
+            ])?;
+            if written == 0 {
+                return Err(LedgerError::OpTaken(operation.id));
+            }
+            let values = params![operation.id.0, row::millis(now), account, kind, id, generation, step, state];
+            transaction.prepare_cached(ADD_LINE)?.execute(values)?;
+            Ok(())
+        })
+    }
+
+    /// The latest actions, newest first, at most `limit`; with `since`, those begun then or later. What this
+    /// version cannot read is left out.
+    pub fn audit(&self, limit: u32, since: Option<Timestamp>) -> Result<Vec<Operation>, LedgerError> {
+        let mut statement = self.main.prepare_cached(AUDIT)?;
+        let mut rows = statement.query(params![since.map_or(i64::MIN, row::millis), limit])?;
+        let mut operations = Vec::new();
+        while let Some(row) = rows.next()? {
+            operations.extend(read_operation(row));
+        }
+        Ok(operations)
+    }
+
+    /// Every step of one action, oldest first. What this version cannot read is left out.
+    pub fn journal(&self, op: OpId) -> Result<Vec<JournalLine>, LedgerError> {
+        let mut statement = self.main.prepare_cached(LINES)?;
+        let mut rows = statement.query(params![op.0])?;
+        let mut lines = Vec::new();
+        while let Some(row) = rows.next()? {
+            lines.extend(line(row));
+        }
+        Ok(lines)
+    }
+}
+
+/// The action in a row's first column; `None` when this version cannot read it.
+pub(super) fn read_operation(row: &rusqlite::Row) -> Option<Operation> {
+    row::read(row::text(row, 0)?)
+}
+
+fn line(row: &rusqlite::Row) -> Option<JournalLine> {
+    Some(JournalLine {
+        at: row::time(row.get(1).ok()?)?,
+        step: row::text(row, 2)?.to_owned(),
+        operation: read_operation(row)?,
+    })
+}
+
+fn step_word(step: &Step) -> &'static str {
+    match step {
+        Step::Countdown { .. } => "countdown",
+        Step::Checking { .. } => "checking",
+        Step::Sending { .. } => "sending",
+        Step::Waiting { .. } => "waiting",
+        Step::Verifying { .. } => "verifying",
+        Step::Confirming { .. } => "confirming",
+        Step::Overdue { .. } => "overdue",
+        Step::Ended { .. } => "ended",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader};
+    use std::process::{Command, Stdio};
+
+    use proptest::prelude::*;
+    use providers::model::{Action, Phase};
+
+    use super::*;
+    use crate::ledger::samples::*;
+    use crate::rules::saga::{Authority, NotSent, Outcome};
+
+    fn ids(operations: &[Operation]) -> Vec<i64> {
+        operations.iter().map(|operation| operation.id.0).collect()
+    }
+
+    #[test]
+    fn every_step_is_a_line_and_the_last_one_is_the_present_state() {
+        let dir = folder();
+        {
+            let mut ledger = open(&dir);
+            let countdown = operation(1, Step::Countdown { until: at("10:00:05") });
+            ledger.record(&countdown, &owner(7), at("10:00")).unwrap();
+            ledger.record(&operation(1, sending()), &owner(7), at("10:00:05.250")).unwrap();
+        }
+        let mut ledger = open(&dir);
+        let lines = ledger.journal(OpId(1)).unwrap();
+        let steps: Vec<_> = lines.iter().map(|line| (line.at, line.step.as_str())).collect();
+        assert_eq!(steps, [(at("10:00"), "countdown"), (at("10:00:05.250"), "sending")]);
+        assert_eq!(lines[1].operation, operation(1, sending()));
+        let (memory, _) = ledger.recall(at("10:01")).unwrap();
+        assert_eq!(memory.unfinished, [(operation(1, sending()), owner(7))]);
+        assert_eq!(memory.recent, []);
+    }
+
+    #[test]
+    fn an_ended_action_is_recalled_among_the_latest_two_hundred_newest_first() {
+        let mut ledger = Ledger::in_memory().unwrap();
+        for n in 0..=200 {
+            // Those with the higher ids ended earlier.
+            let step = Step::Ended {
+                at: at("12:00") - jiff::SignedDuration::from_secs(n),
+                outcome: Outcome::Queued(String::new()),
+            };
+            ledger.record(&operation(n, step), &owner(7), at("12:00")).unwrap();
+        }
+        let (memory, _) = ledger.recall(at("12:01")).unwrap();
+        assert_eq!(ids(&memory.recent), (0..200).collect::<Vec<_>>());
+        assert_eq!(memory.unfinished, []);
+    }
+
+    #[test]
+    fn the_audit_tells_the_newest_first_from_a_time_on_up_to_a_limit() {
+        let mut ledger = Ledger::in_memory().unwrap();
+        for (id, began) in [(1, "09:00"), (2, "11:00"), (3, "10:00"), (4, "11:00")] {
+            let operation = Operation { began_at: at(began), ..operation(id, done("11:30")) };
+            ledger.record(&operation, &owner(7), at("11:30")).unwrap();
+        }
+        assert_eq!(ids(&ledger.audit(10, None).unwrap()), [4, 2, 3, 1]);
+        assert_eq!(ids(&ledger.audit(10, Some(at("10:00"))).unwrap()), [4, 2, 3]);
+        assert_eq!(ids(&ledger.audit(1, None).unwrap()), [4]);
+    }
+
+    #[test]
+    fn an_id_that_stands_for_another_action_is_refused_and_nothing_is_written() {
+        let mut ledger = Ledger::in_memory().unwrap();
+        let first = operation(1, sending());
+        ledger.record(&first, &owner(7), at("10:00")).unwrap();
+        let mut other_target = first.clone();
+        other_target.target.identity.generation = 1;
+        for other in [
+            Operation { began_at: at("10:01"), ..first.clone() },
+            Operation { action: Action::Stop, ..first.clone() },
+            other_target,
+        ] {
+            let error = ledger.record(&other, &owner(8), at("10:02")).unwrap_err();
+            assert!(matches!(error, LedgerError::OpTaken(OpId(1))), "{error:?}");
+        }
+        assert_eq!(ledger.audit(10, None).unwrap(), [first]);
+        assert_eq!(ledger.journal(OpId(1)).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn the_journal_goes_through_a_connection_that_forces_it_to_the_disk() {
+        let synchronous = |connection: &rusqlite::Connection| -> i64 {
+            connection.pragma_query_value(None, "synchronous", |row| row.get(0)).unwrap()
+        };
+        let dir = folder();
+        let mut ledger = open(&dir);
+        assert_eq!(synchronous(&ledger.main), 1);
+        assert_eq!(ledger.durable.as_ref().map(synchronous), Some(2));
+        // Only the durable one may write here.
+        ledger.main.pragma_update(None, "query_only", "ON").unwrap();
+        ledger.record(&operation(1, sending()), &owner(7), at("10:00")).unwrap();
+    }
+
+    #[test]
+    fn a_ledger_whose_file_was_taken_away_records_nothing() {
+        let dir = folder();
+        let mut ledger = open(&dir);
+        std::fs::rename(ledger.path().unwrap(), dir.path().join("elsewhere")).unwrap();
+        let error = ledger.record(&operation(1, sending()), &owner(7), at("10:00")).unwrap_err();
+        assert!(matches!(error, LedgerError::Moved { .. }), "{error:?}");
+        let _another = open_telling(&dir);
+        let error = ledger.record(&operation(1, sending()), &owner(7), at("10:00")).unwrap_err();
+        assert!(matches!(error, LedgerError::Moved { .. }), "{error:?}");
+    }
+
+    const KILLED_IN: &str = "RENTOP_TEST_KILLED_IN";
+
+    /// Safety: what was recorded is there after `kill -9`. The test starts itself once more as the victim.
+    #[cfg(unix)]
+    #[test]
+    fn a_recorded_action_outlives_kill_9() {
+        if let Some(dir) = std::env::var_os(KILLED_IN) {
+            let (mut ledger, _) = Ledger::open(dir.as_ref(), at("10:00")).unwrap();
+            ledger.keep(&keep(vec![known_instance("pod-a")])).unwrap();
+            ledger.record(&operation(1, sending()), &owner(std::process::id()), at("10:00")).unwrap();
+            println!("recorded");
+            // Open and unclosed until the end comes.
+            std::io::stdin().lines().for_each(drop);
+            return;
+        }
+        let dir = folder();
+        let mut victim = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "ledger::journal::tests::a_recorded_action_outlives_kill_9", "--nocapture"])
+            .env(KILLED_IN, dir.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut said = BufReader::new(victim.stdout.take().unwrap()).lines();
+        assert!(said.any(|line| line.unwrap().contains("recorded")));
+        victim.kill().unwrap();
+        victim.wait().unwrap();
+
+        let (memory, _) = open(&dir).recall(at("10:01")).unwrap();
+        assert_eq!(memory.unfinished, [(operation(1, sending()), owner(victim.id()))]);
+        assert_eq!(memory.instances.len(), 1);
+    }
+
+    fn any_time() -> impl Strategy<Value = Timestamp> {
+        // To the nanosecond: the journal keeps times whole.
+        (0i64..4_000_000_000, 0i32..1_000_000_000).prop_map(|(second, nano)| Timestamp::new(second, nano).unwrap())
+    }
+
+    fn any_step() -> impl Strategy<Value = Step> {
+        let outcome = prop_oneof![
+            proptest::option::of(".*").prop_map(|despite| Outcome::Done { despite }),
+            ".*".prop_map(Outcome::Refused),
+            Just(Outcome::NotSent(NotSent::PhaseChanged { was: Phase::Stopped, is: Phase::Running })),
+            ".*".prop_map(|why| Outcome::NotSent(NotSent::CouldNotLook(why))),
+        ];
+        prop_oneof![
+            any_time().prop_map(|until| Step::Countdown { until }),
+            (any::<u32>(), proptest::option::of(any_time()))
+                .prop_map(|(looks, next_look)| Step::Checking { looks, next_look }),
+            any_time().prop_map(|since| Step::Sending { since }),
+            (any_time(), ".*").prop_map(|(until, message)| Step::Waiting { until, message }),
+            (any_time(), any_time(), proptest::option::of(".*"), any::<u32>()).prop_map(
+                |(since, deadline, doubt, absences)| Step::Confirming {
+                    since,
+                    deadline,
+                    doubt,
+                    absences,
+                    next_look: None
+                }
+            ),
+            (any_time(), outcome).prop_map(|(at, outcome)| Step::Ended { at, outcome }),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn any_action_comes_back_as_it_was_written(
+            (id, began_at, step) in (any::<i64>(), any_time(), any_step()),
+            (account, resource, generation) in ("\\PC*", "(?s).*", any::<u32>()),
+            (typed, answer, picos) in ("(?s).*", proptest::option::of("(?s).*"), 0i64..i64::MAX),
+        ) {
+            let mut written = Operation { began_at, answer, authority: Authority::Typed(typed), ..operation(id, step) };
+            written.target.identity.account = account.as_str().into();
+            written.target.identity.id = resource.as_str().into();
+            written.target.identity.generation = generation;
+            written.target.before = vec![providers::money::Rate::from_picos(picos, providers::money::Currency::CNY)];
+            let mut ledger = Ledger::in_memory().unwrap();
+            ledger.record(&written, &owner(u32::MAX), began_at).unwrap();
+            ledger.record(&written, &owner(u32::MAX), began_at).unwrap();
+            let lines = ledger.journal(written.id).unwrap();
+            prop_assert_eq!(lines.len(), 2);
+            prop_assert!(lines.iter().all(|line| line.operation == written));
+            prop_assert_eq!(&ledger.audit(10, None).unwrap(), &[written.clone()]);
+            let (memory, notices) = ledger.recall(at("10:00")).unwrap();
+            prop_assert_eq!(notices, []);
+            let recalled = memory.unfinished.into_iter().map(|(operation, _)| operation).chain(memory.recent);
+            prop_assert_eq!(recalled.collect::<Vec<_>>(), [written]);
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Accounts made ready for use: the key is read from its source when it is first needed, so that no slow
+//! key command delays the screen.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, RwLock};
+use std::time::Duration;
+
+use providers::model::AccountName;
+use providers::provider::{Access, Provider};
+use tokio::sync::OnceCell;
+
+use crate::config::AccountConfig;
+use crate::rules::fleet::Trouble;
+
+/// All accounts, by name.
+#[derive(Clone, Default)]
+pub struct Accounts(Arc<RwLock<BTreeMap<AccountName, Arc<Slot>>>>);
+
+/// One account, ready once its key was read.
+pub struct Slot {
+    config: AccountConfig,
+    ready: OnceCell<Arc<dyn Provider>>,
+}
+
+impl Accounts {
+    pub fn new(configs: impl IntoIterator<Item = AccountConfig>) -> Self {
+        let accounts = Accounts::default();
+        configs.into_iter().for_each(|config| accounts.add(config));
+        accounts
+    }
+
+    pub fn add(&self, config: AccountConfig) {
+        let slot = Arc::new(Slot { ready: OnceCell::new(), config });
+        let mut accounts = self.0.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+        accounts.insert(slot.config.name.clone(), slot);
+    }
+
+    pub fn get(&self, name: &AccountName) -> Option<Arc<Slot>> {
+        self.0.read().unwrap_or_else(std::sync::PoisonError::into_inner).get(name).cloned()
+    }
+}
+
+impl Slot {
+    pub fn read_only(&self) -> bool {
+        self.config.read_only
+    }
+
+    /// The account, its key read at the first call. A failure is not kept: the next call tries again.
+    pub async fn provider(&self) -> Result<Arc<dyn Provider>, Trouble> {
+        let ready = self.ready.get_or_try_init(|| async {
+            let key = self.config.key.read().await.map_err(|error| Trouble::Key(error.to_string()))?;
+            let access = Access {
+                provider: self.config.provider.name.into(),
+                account: self.config.name.clone(),
+                key,
+                base_url: self.config.base_url.clone(),
+                facts: self.config.facts.clone(),
+                timeout: Duration::from_secs(30),
+            };
+            (self.config.provider.connect)(&access).map_err(|error| Trouble::Key(error.kind.to_string()))
+        });
+        ready.await.cloned()
+    }
+}

@@ -1,0 +1,148 @@
+//! Effects performed: each is spawned or handed on, and its outcome comes back as an event.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use providers::error::{ErrorKind, ProviderError, RequestLine};
+use providers::model::{AccountName, Identity};
+use providers::provider::{Ask, Found, Part, Poll, Reading};
+
+use super::accounts::Accounts;
+use super::keeper::{Keeper, OnDisk};
+use super::{Outbox, clock};
+use crate::app::event::{ViewEvent, WorldEvent};
+use crate::app::{Effect, Event};
+use crate::rules::saga::{OpId, Permit};
+
+/// No poll may take longer, however many pages it has.
+const LONGEST_POLL: Duration = Duration::from_secs(180);
+
+/// Performs world effects, and the view effects that need no terminal.
+pub struct Performer {
+    pub accounts: Accounts,
+    pub keeper: Keeper,
+    pub outbox: Outbox,
+    /// Enforced here once more: keys are not the only way to an action.
+    pub read_only: bool,
+}
+
+impl Performer {
+    /// Performs one effect. Gives back those that only the screen can perform.
+    pub fn perform(&self, effect: Effect) -> Option<Effect> {
+        match effect {
+            Effect::Poll { account, ask, asked_at } => self.poll(account, ask, asked_at),
+            Effect::Lookup { op, identity } => self.look_up(op, identity),
+            Effect::Commit { entry, then } => {
+                let then = then.map(|permit| self.once_on_disk(permit));
+                self.keeper.record(entry, then);
+            }
+            Effect::Keep(keep) => self.keeper.keep(keep),
+            Effect::Set { identity, setting } => self.keeper.set(identity, setting),
+            Effect::Claim => self.keeper.claim(),
+            Effect::Recall => self.keeper.recall(),
+            Effect::OpenPage(url) => open_page(url, self.outbox.clone()),
+            effect @ (Effect::AddOffered(_) | Effect::Repaint | Effect::Suspend) => return Some(effect),
+        }
+        None
+    }
+
+    fn poll(&self, name: AccountName, ask: Ask, asked_at: Timestamp) {
+        let (accounts, outbox) = (self.accounts.clone(), self.outbox.clone());
+        tokio::spawn(async move {
+            let provider = match accounts.get(&name) {
+                Some(slot) => slot.provider().await,
+                None => return,
+            };
+            let event = match provider {
+                Err(trouble) => WorldEvent::NotReady { account: name, trouble },
+                Ok(provider) => {
+                    let polled = tokio::time::timeout(LONGEST_POLL, provider.poll(ask, asked_at)).await;
+                    let poll = polled.unwrap_or_else(|_| too_long(&name));
+                    tracing::debug!(account = %name, ?ask, "polled");
+                    WorldEvent::Polled { account: name, asked_at, poll: Box::new(poll) }
+                }
+            };
+            outbox.put(Event::World(event));
+        });
+    }
+
+    fn look_up(&self, op: Option<OpId>, identity: Identity) {
+        let (accounts, outbox) = (self.accounts.clone(), self.outbox.clone());
+        tokio::spawn(async move {
+            let found = match ready(&accounts, &identity.account).await {
+                Ok(provider) => provider.lookup(identity.kind, &identity.id, clock::now()).await,
+                Err(error) => Err(error),
+            };
+            let told = match &found {
+                Ok(Found::NoSuchId) => "no such id",
+                Ok(Found::CannotAsk) => "cannot be asked",
+                Ok(_) => "found",
+                Err(_) => "failed",
+            };
+            tracing::info!(%identity, told, "asked by id");
+            outbox.put(Event::World(WorldEvent::LookedUp { op, identity, found }));
+        });
+    }
+
+    /// What is to be done once the step is on disk: the request is sent.
+    fn once_on_disk(&self, permit: Permit) -> OnDisk {
+        let (accounts, outbox, read_only) = (self.accounts.clone(), self.outbox.clone(), self.read_only);
+        let runtime = tokio::runtime::Handle::current();
+        Box::new(move || {
+            runtime.spawn(async move {
+                let identity = permit.identity().clone();
+                let locked = read_only || accounts.get(&identity.account).is_none_or(|slot| slot.read_only());
+                let answer = match ready(&accounts, &identity.account).await {
+                    Ok(_) if locked => Err(unusable(&identity.account, "read-only: nothing was sent")),
+                    Ok(provider) => provider.act(permit.action(), &identity.id).await,
+                    Err(error) => Err(error),
+                };
+                match &answer {
+                    Ok(accepted) => tracing::info!(%identity, action = permit.action().word(), ?accepted, "sent"),
+                    Err(error) => tracing::warn!(%identity, action = permit.action().word(), %error, "sent"),
+                }
+                outbox.put(Event::World(WorldEvent::Acted { op: permit.op(), answer }));
+            });
+        })
+    }
+}
+
+async fn ready(
+    accounts: &Accounts,
+    name: &AccountName,
+) -> Result<std::sync::Arc<dyn providers::provider::Provider>, ProviderError> {
+    let slot = accounts.get(name).ok_or_else(|| unusable(name, "the account is not in the config"))?;
+    slot.provider().await.map_err(|trouble| unusable(name, &trouble.line()))
+}
+
+fn unusable(account: &AccountName, message: &str) -> ProviderError {
+    ProviderError {
+        provider: "rentop".into(),
+        account: account.clone(),
+        request: RequestLine("set-up".to_owned()),
+        kind: ErrorKind::Unusable { message: message.to_owned() },
+    }
+}
+
+fn too_long(account: &AccountName) -> Poll {
+    let error = ProviderError {
+        provider: "rentop".into(),
+        account: account.clone(),
+        request: RequestLine("poll".to_owned()),
+        kind: ErrorKind::Timeout { after: LONGEST_POLL },
+    };
+    Poll {
+        instances: Part::Failed(error),
+        storage: Part::NotAsked,
+        balance: Reading::NotAsked,
+        tenant: Reading::NotAsked,
+    }
+}
+
+/// Opens a page in the browser, on a thread: some launchers wait for the browser.
+fn open_page(url: String, outbox: Outbox) {
+    std::thread::spawn(move || {
+        let opened = webbrowser::open(&url).map_err(|error| error.to_string());
+        outbox.put(Event::View(ViewEvent::PageOpened(opened)));
+    });
+}

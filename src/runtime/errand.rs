@@ -1,0 +1,43 @@
+//! The same loop without a screen, for one command: until a condition holds.
+
+use super::effects::Performer;
+use super::{Inbox, clock, wait_until};
+use crate::app::event::WorldEvent;
+use crate::app::{self, Event, State};
+
+/// A program state that runs without a screen.
+pub struct Errand {
+    pub state: State,
+    pub performer: Performer,
+    inbox: Inbox,
+}
+
+impl Errand {
+    pub fn new(state: State, performer: Performer, inbox: Inbox) -> Self {
+        Errand { state, performer, inbox }
+    }
+
+    /// Begins: the ledger is claimed and read.
+    pub fn start(&mut self) {
+        let effects = app::update::start(&mut self.state, clock::now());
+        effects.into_iter().for_each(|effect| drop(self.performer.perform(effect)));
+    }
+
+    /// Takes in one event.
+    pub fn take(&mut self, event: Event) {
+        let effects = app::update(&mut self.state, event, clock::now());
+        effects.into_iter().for_each(|effect| drop(self.performer.perform(effect)));
+    }
+
+    /// Runs until `done` says so. `done` sees the state after every event.
+    pub async fn run_until(&mut self, mut done: impl FnMut(&State) -> bool) {
+        while !done(&self.state) {
+            let now = clock::now();
+            let event = tokio::select! {
+                Some(event) = self.inbox.next() => event,
+                () = wait_until(app::next_wake(&self.state, now), now) => Event::World(WorldEvent::Tick),
+            };
+            self.take(event);
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! The ledger's thread: SQL blocks, so it has a thread of its own and hears of work by a channel.
+
+use std::path::PathBuf;
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use providers::model::Identity;
+use tokio::sync::oneshot;
+
+use super::{Outbox, clock};
+use crate::app::Event;
+use crate::app::event::WorldEvent;
+use crate::ledger::{self, Ledger, LedgerError};
+use crate::rules::memory::{Collector, Keep, LedgerNotice, Owner};
+use crate::rules::saga::{OpId, Operation};
+use crate::rules::settings::Setting;
+
+/// A claim on the ledger runs out after this unless it is renewed.
+const CLAIM: SignedDuration = SignedDuration::from_secs(30);
+
+/// Called on the ledger's thread when a step is on disk.
+pub type OnDisk = Box<dyn FnOnce() + Send>;
+
+enum Work {
+    Claim,
+    Recall,
+    Keep(Box<Keep>),
+    Set(Identity, Setting),
+    Record(Box<Operation>, Option<OnDisk>),
+    /// The background check found damage.
+    Damaged(String),
+    Audit(u32, oneshot::Sender<Result<Vec<Operation>, LedgerError>>),
+    End { release: bool },
+}
+
+/// A handle on the ledger's thread.
+pub struct Keeper {
+    work: mpsc::Sender<Work>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Keeper {
+    /// Starts the thread. The ledger is opened there, so that nothing waits for the disk here. With `check`
+    /// the file is read for damage in the background, and copied when it is sound.
+    pub fn start(state_dir: PathBuf, owner: Owner, outbox: Outbox, check: bool) -> std::io::Result<Self> {
+        let (work, todo) = mpsc::channel();
+        let report = check.then(|| work.clone());
+        let thread = std::thread::Builder::new().name("ledger".to_owned()).spawn(move || {
+            let ledger = open(&state_dir, &outbox);
+            if let (Some(report), Some(path)) = (report, ledger.as_ref().and_then(Ledger::path)) {
+                look_after(path.to_owned(), report);
+            }
+            Desk { ledger, owner, outbox }.serve(todo);
+        })?;
+        Ok(Keeper { work, thread: Some(thread) })
+    }
+
+    pub fn claim(&self) {
+        self.put(Work::Claim);
+    }
+    pub fn recall(&self) {
+        self.put(Work::Recall);
+    }
+    pub fn keep(&self, keep: Box<Keep>) {
+        self.put(Work::Keep(keep));
+    }
+    pub fn set(&self, identity: Identity, setting: Setting) {
+        self.put(Work::Set(identity, setting));
+    }
+    /// Writes a step down. With `then`, it is called once the step is on disk, and not at all when it
+    /// could not be written.
+    pub fn record(&self, operation: Box<Operation>, then: Option<OnDisk>) {
+        self.put(Work::Record(operation, then));
+    }
+
+    /// The latest ended actions, newest first.
+    pub async fn audit(&self, limit: u32) -> Option<Result<Vec<Operation>, LedgerError>> {
+        let (answer, asked) = oneshot::channel();
+        self.put(Work::Audit(limit, answer));
+        asked.await.ok()
+    }
+
+    fn put(&self, work: Work) {
+        // The thread ends only after `End`, which is the last thing put.
+        drop(self.work.send(work));
+    }
+
+    /// Finishes all work that was put before, gives the claim back, and waits for it, but not for ever.
+    pub fn end(mut self, release: bool) {
+        self.put(Work::End { release });
+        let Some(thread) = self.thread.take() else { return };
+        let patience = std::time::Instant::now() + Duration::from_secs(3);
+        while !thread.is_finished() && std::time::Instant::now() < patience {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        if thread.is_finished() {
+            drop(thread.join());
+        }
+    }
+}
+
+fn open(state_dir: &std::path::Path, outbox: &Outbox) -> Option<Ledger> {
+    match Ledger::open(state_dir, clock::now()) {
+        Ok((ledger, notices)) => {
+            for notice in notices {
+                outbox.put(Event::World(WorldEvent::Ledger(notice)));
+            }
+            Some(ledger)
+        }
+        Err(error) => {
+            tracing::error!(%error, "the ledger cannot be opened");
+            outbox.put(Event::World(WorldEvent::Ledger(LedgerNotice::NotWritable { why: error.to_string() })));
+            None
+        }
+    }
+}
+
+/// Reads the file for damage on a thread of its own, and copies a sound one.
+fn look_after(path: PathBuf, report: mpsc::Sender<Work>) {
+    let looking = move || match ledger::quick_check(&path).and_then(|()| ledger::back_up(&path)) {
+        Ok(copy) => tracing::info!(copy = %copy.display(), "the ledger is sound"),
+        // Nobody listens any more only when the program is ending.
+        Err(LedgerError::Damaged { why }) => drop(report.send(Work::Damaged(why))),
+        Err(error) => tracing::warn!(%error, "the ledger could not be checked"),
+    };
+    if let Err(error) = std::thread::Builder::new().name("ledger check".to_owned()).spawn(looking) {
+        tracing::warn!(%error, "the ledger is not checked");
+    }
+}
+
+/// What the thread works with. Without a ledger the program runs on and remembers nothing.
+struct Desk {
+    ledger: Option<Ledger>,
+    owner: Owner,
+    outbox: Outbox,
+}
+
+impl Desk {
+    fn serve(mut self, todo: mpsc::Receiver<Work>) {
+        for work in todo {
+            match work {
+                Work::Claim => self.claim(),
+                Work::Recall => self.recall(),
+                Work::Keep(keep) => self.write("the fleet", |ledger| ledger.keep(&keep)),
+                Work::Set(identity, setting) => self.write("a setting", |ledger| ledger.set(&identity, &setting)),
+                Work::Record(operation, then) => self.record(&operation, then),
+                Work::Damaged(why) => self.set_aside(&why),
+                Work::Audit(limit, answer) => {
+                    let audit = self.ledger.as_mut().map_or(Ok(Vec::new()), |ledger| ledger.audit(limit, None));
+                    // Nobody waits for it any more only when the command was interrupted.
+                    drop(answer.send(audit));
+                }
+                Work::End { release } => {
+                    let owner = self.owner.clone();
+                    if release {
+                        self.write("the claim", |ledger| ledger.release(&owner));
+                    }
+                    return;
+                }
+            }
+        }
+    }
+
+    fn claim(&mut self) {
+        let owner = self.owner.clone();
+        let collector = match self.ledger.as_mut() {
+            None => Collector::Us,
+            Some(ledger) => match ledger.claim(&owner, clock::now(), CLAIM, &process_is_alive) {
+                Ok(collector) => collector,
+                // A ledger that cannot be written has no claims: each process is on its own.
+                Err(error) => {
+                    tracing::warn!(%error, "the claim could not be written");
+                    Collector::Us
+                }
+            },
+        };
+        self.outbox.put(Event::World(WorldEvent::Collector(collector)));
+    }
+
+    fn recall(&mut self) {
+        let recalled = self.ledger.as_mut().map(|ledger| ledger.recall(clock::now()));
+        let (mut memory, notices) = match recalled {
+            None => Default::default(),
+            Some(Ok(recalled)) => recalled,
+            Some(Err(error)) => {
+                tracing::error!(%error, "the ledger cannot be read");
+                (Default::default(), vec![LedgerNotice::NotWritable { why: error.to_string() }])
+            }
+        };
+        // What a living process has under way is its own business.
+        memory
+            .unfinished
+            .retain(|(_, owner)| owner.host != self.owner.host || *owner == self.owner || !process_is_alive(owner.pid));
+        self.outbox.put(Event::World(WorldEvent::Remembered { memory: Box::new(memory), notices }));
+    }
+
+    fn set_aside(&mut self, why: &str) {
+        let Some(ledger) = self.ledger.as_mut() else { return };
+        match ledger.set_aside(why, clock::now()) {
+            Ok(notices) => {
+                for notice in notices {
+                    self.outbox.put(Event::World(WorldEvent::Ledger(notice)));
+                }
+            }
+            Err(error) => tracing::error!(%error, "a damaged ledger could not be set aside"),
+        }
+    }
+
+    fn record(&mut self, operation: &Operation, then: Option<OnDisk>) {
+        let recorded = match self.ledger.as_mut() {
+            Some(ledger) => ledger.record(operation, &self.owner, clock::now()).map_err(|error| error.to_string()),
+            None => Err("the ledger is not open".to_owned()),
+        };
+        match (recorded, then) {
+            (Ok(()), Some(then)) => then(),
+            (Ok(()), None) => {}
+            (Err(error), then) => {
+                tracing::error!(%error, operation = operation.id.0, "a step could not be written down");
+                if then.is_some() {
+                    let op: OpId = operation.id;
+                    self.outbox.put(Event::World(WorldEvent::NotRecorded { op, error }));
+                }
+            }
+        }
+    }
+
+    fn write(&mut self, what: &str, write: impl FnOnce(&mut Ledger) -> Result<(), LedgerError>) {
+        let Some(ledger) = self.ledger.as_mut() else { return };
+        if let Err(error) = write(ledger) {
+            tracing::error!(%error, what, "could not be written to the ledger");
+            self.outbox.put(Event::World(WorldEvent::Ledger(LedgerNotice::NotWritable { why: error.to_string() })));
+        }
+    }
+}
+
+/// Whether a process of this host runs.
+#[cfg(unix)]
+fn process_is_alive(pid: u32) -> bool {
+    use rustix::process::{Pid, test_kill_process};
+    let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return false };
+    // Another user's process is there, too, although it takes no signals from us.
+    !matches!(test_kill_process(pid), Err(rustix::io::Errno::SRCH))
+}
+
+/// Without a cheap way to ask, a claim is believed until it runs out.
+#[cfg(not(unix))]
+fn process_is_alive(_: u32) -> bool {
+    true
+}

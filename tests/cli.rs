@@ -1,0 +1,287 @@
+//! The command line, end to end: the real binary against simulated providers over HTTP.
+
+mod support;
+
+use providers::sim::{Harm, Life, Machine, Shared, Store};
+use rust_decimal::Decimal;
+use support::{Account, Lab, world};
+
+/// Three providers with one machine each, and what belongs to them.
+struct Three {
+    lab: Lab,
+    runpod: Shared,
+    vast: Shared,
+    lambda: Shared,
+}
+
+fn three() -> Three {
+    three_with("")
+}
+
+fn three_with(extra: &'static str) -> Three {
+    let mut runpod = world(1.0);
+    let now = runpod.now();
+    runpod.machines = vec![
+        Machine {
+            gpu: "NVIDIA H100 80GB HBM3".to_owned(),
+            gpu_count: 8,
+            compute_per_hour: Decimal::new(2152, 2),
+            ..Machine::new("podaaaaaaaaaa1", "llama-ft", now)
+        },
+        Machine { life: Life::Stopped, ..Machine::new("podbbbbbbbbbb2", "old-exp", now) },
+        Machine { disk_gb: 0, ..Machine::new("podcccccccccc3", "scratch", now) },
+    ];
+    runpod.stores = vec![Store {
+        id: "nv1".to_owned(),
+        name: "datasets".to_owned(),
+        size_gb: 200,
+        region: "US-KS-2".to_owned(),
+        created_at: now,
+        gone: false,
+    }];
+    let mut vast = world(1.0);
+    vast.machines = vec![Machine { spot: true, ..Machine::new("31000001", "sd-lora", now) }];
+    let mut lambda = world(1.0);
+    lambda.machines = vec![Machine {
+        gpu: "gpu_1x_a10".to_owned(),
+        ..Machine::new("c0ffee00000000000000000000000001", "infer", now)
+    }];
+    let [runpod, vast, lambda] = [runpod, vast, lambda].map(Shared::new);
+    let account = |provider, name, world: &Shared| Account { provider, name, world: world.clone(), extra };
+    let lab = Lab::new(vec![
+        account("runpod", "team", &runpod),
+        account("vast", "me", &vast),
+        account("lambda", "lab", &lambda),
+    ]);
+    Three { lab, runpod, vast, lambda }
+}
+
+fn life(world: &Shared, id: &str) -> Life {
+    world.lock().machine(id).unwrap().life
+}
+
+#[test]
+fn ls_tells_the_whole_fleet_as_the_contract_says() {
+    let three = three();
+    let listing = three.lab.run(&["ls", "--json"]).ends_with(0).json();
+    assert_eq!(listing["schema"], "rentop.ls/1");
+    assert_eq!(listing["accounts"].as_array().unwrap().len(), 3);
+    assert_eq!(listing["instances"].as_array().unwrap().len(), 5);
+    let of = |id: &str| {
+        listing["instances"].as_array().unwrap().iter().find(|instance| instance["id"] == id).unwrap().clone()
+    };
+    let llama = of("podaaaaaaaaaa1");
+    assert_eq!(llama["gpu"]["model"], "H100 SXM");
+    assert_eq!(llama["gpu"]["count"], 8);
+    assert_eq!(llama["phase"], "running");
+    assert_eq!(llama["rate"]["compute"], "21.52");
+    assert_eq!(llama["rate"]["currency"], "USD");
+    assert_eq!(llama["market"], "on_demand");
+    assert!(llama["spent"].is_null() && llama["idle"].is_null());
+    for key in [
+        "account", "provider", "id", "name", "phase", "provider_phase", "missing_since", "market", "reserved_until", "gpu",
+        "rate", "created_at", "started_at", "usage", "idle", "spent", "checkpoint", "next", "ssh", "region", "labels",
+        "project", "protected", "mine",
+    ] {
+        assert!(llama.as_object().unwrap().contains_key(key), "`{key}` is left out");
+    }
+    assert_eq!(of("31000001")["market"], "spot");
+    let stopped = of("podbbbbbbbbbb2");
+    assert_eq!((&stopped["phase"], &stopped["rate"]["compute"]), (&"stopped".into(), &"0".into()));
+    assert_ne!(stopped["rate"]["storage"], "0", "a stopped disk is not free");
+    assert_eq!(listing["storage"][0]["id"], "nv1");
+    // The parts add up to the total, and the rows to the burn.
+    let number = |value: &serde_json::Value| value.as_str().unwrap().parse::<Decimal>().unwrap();
+    let mut sum = Decimal::ZERO;
+    for instance in listing["instances"].as_array().unwrap() {
+        let rate = &instance["rate"];
+        assert_eq!(number(&rate["compute"]) + number(&rate["storage"]) + number(&rate["other"]), number(&rate["total"]));
+        sum += number(&rate["total"]);
+    }
+    for item in listing["storage"].as_array().unwrap() {
+        sum += number(&item["rate"]["total"]);
+    }
+    let burn = number(&listing["totals"]["burn"][0]["amount"]);
+    assert!((burn - sum).abs() < Decimal::new(1, 5), "{burn} is not {sum}");
+    let lambda = listing["accounts"].as_array().unwrap().iter().find(|account| account["account"] == "lab").unwrap();
+    assert!(lambda["balance"].is_null() && lambda["runway_hours"].is_null(), "unknown is null, never 0");
+}
+
+#[test]
+fn ls_answers_from_the_ledger_while_that_is_young() {
+    let three = three();
+    three.lab.run(&["ls"]).ends_with(0);
+    let before = three.runpod.lock().seen.len();
+    let listing = three.lab.run(&["ls", "--json"]).ends_with(0).json();
+    assert_eq!(listing["instances"].as_array().unwrap().len(), 5);
+    assert_eq!(three.runpod.lock().seen.len(), before, "it asked again within the interval");
+}
+
+#[test]
+fn one_failing_account_costs_exit_code_3_and_hides_nobody_else() {
+    let three = three();
+    let harm = Harm::Answer { status: 502, headers: vec![], content_type: "text/html", body: "<html>bad</html>".into() };
+    three.vast.fault("GET", "", 20, harm);
+    let ran = three.lab.run(&["ls", "--json"]).ends_with(3);
+    assert!(ran.stderr.contains("vast/me") && ran.stderr.contains("502") && !ran.stderr.contains("<html>"), "{}", ran.stderr);
+    assert_eq!(ran.json()["instances"].as_array().unwrap().len(), 4);
+}
+
+#[test]
+fn stop_start_and_release_wait_for_the_poll_that_proves_them() {
+    let three = three();
+    let ran = three.lab.run(&["stop", "llama-ft", "--yes"]).ends_with(0);
+    assert!(ran.stdout.contains("llama-ft"), "{}", ran.stdout);
+    assert_eq!(life(&three.runpod, "podaaaaaaaaaa1"), Life::Stopped);
+    three.lab.run(&["start", "podaaaaaaaaaa1", "--yes"]).ends_with(0);
+    assert_eq!(life(&three.runpod, "podaaaaaaaaaa1"), Life::Running);
+    three.lab.run(&["release", "sd-lora", "--yes", "--lose-data"]).ends_with(0);
+    assert_eq!(life(&three.vast, "31000001"), Life::Gone);
+    let audit = three.lab.run(&["audit", "--json"]).ends_with(0).json();
+    let actions: Vec<_> = audit["actions"].as_array().unwrap().iter().map(|line| (&line["action"], &line["outcome"])).collect();
+    assert_eq!(actions.len(), 3);
+    assert_eq!(actions[0], (&"release".into(), &"done".into()));
+    assert!(audit["actions"][0]["by"].as_str().unwrap().starts_with("tester@"));
+}
+
+/// Safety: what loses data needs more than a yes, and nobody off a terminal is asked.
+#[test]
+fn data_is_not_lost_by_a_flag_that_does_not_say_so() {
+    let three = three();
+    for args in [
+        &["release", "llama-ft"][..],
+        &["release", "llama-ft", "--yes"],
+        &["stop", "llama-ft"],
+        // DATA-05: without a lasting disk a stop erases everything.
+        &["stop", "scratch", "--yes"],
+    ] {
+        three.lab.run(args).ends_with(4);
+    }
+    let world = three.runpod.lock();
+    assert_eq!(world.count("POST", "/action") + world.count("DELETE", ""), 0, "{:?}", world.seen);
+}
+
+/// LIFE-08: a provider that cannot stop gets no request that it could take for a release.
+#[test]
+fn a_provider_that_cannot_stop_is_not_asked_to() {
+    let three = three();
+    let ran = three.lab.run(&["stop", "infer", "--yes", "--lose-data"]).ends_with(4);
+    assert!(ran.stderr.contains("cannot stop"), "{}", ran.stderr);
+    assert_eq!(three.lambda.lock().count("POST", ""), 0);
+}
+
+#[test]
+fn read_only_sends_nothing_that_changes_anything() {
+    let three = three();
+    three.lab.run(&["--read-only", "release", "llama-ft", "--yes", "--lose-data"]).ends_with(4);
+    let locked = three_with("read_only = true");
+    locked.lab.run(&["release", "llama-ft", "--yes", "--lose-data"]).ends_with(4);
+    for world in [&three.runpod, &locked.runpod] {
+        let world = world.lock();
+        assert_eq!(world.count("POST", "/action") + world.count("DELETE", ""), 0);
+    }
+}
+
+/// LIFE-04: a name must mean one instance, whole.
+#[test]
+fn a_name_that_means_several_is_refused_with_the_candidates() {
+    let three = three();
+    let now = three.runpod.lock().now();
+    three.vast.lock().machines.push(Machine::new("31000002", "llama-ft", now));
+    let ran = three.lab.run(&["stop", "llama-ft", "--yes"]).ends_with(2);
+    assert!(ran.stderr.contains("podaaaaaaaaaa1") && ran.stderr.contains("31000002"), "{}", ran.stderr);
+    three.lab.run(&["stop", "llama", "--yes"]).ends_with(2);
+    three.lab.run(&["stop", "llama-ft", "--account", "team", "--yes"]).ends_with(0);
+    assert_eq!(life(&three.vast, "31000002"), Life::Running);
+}
+
+/// API-10: the call failed, the machine did what was asked all the same.
+#[test]
+fn an_error_after_the_deed_is_read_back_and_not_repeated() {
+    let three = three();
+    three.runpod.fault("POST", "/action", 1, Harm::ApplyThenError(500));
+    three.lab.run(&["start", "old-exp", "--yes"]).ends_with(0);
+    assert_eq!(life(&three.runpod, "podbbbbbbbbbb2"), Life::Running);
+    assert_eq!(three.runpod.lock().count("POST", "/action"), 1, "sent again without need");
+}
+
+#[test]
+fn a_key_is_in_no_file_and_no_output() {
+    let three = three();
+    let ran = three.lab.run(&["ls", "--json"]).ends_with(0);
+    three.lab.run(&["stop", "llama-ft", "--yes"]).ends_with(0);
+    assert!(!ran.stdout.contains(support::KEY) && !ran.stderr.contains(support::KEY));
+    let mut files = vec![three.lab.state_dir()];
+    let mut looked_at = 0;
+    while let Some(path) = files.pop() {
+        if path.is_dir() {
+            files.extend(std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()));
+        } else {
+            let bytes = std::fs::read(&path).unwrap();
+            let found = bytes.windows(8).any(|window| window == &support::KEY.as_bytes()[..8]);
+            assert!(!found, "{} holds the key", path.display());
+            looked_at += 1;
+        }
+    }
+    assert!(looked_at >= 2, "ledger and log were not found");
+}
+
+/// SEC-02: whatever the umask, what is written is its owner's alone.
+#[cfg(unix)]
+#[test]
+fn files_are_their_owners_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let three = three();
+    let state = three.lab.state_dir();
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", "umask 000; exec \"$0\" ls", support::binary()]).env_clear().envs(three.lab.environment());
+    assert!(shell.output().unwrap().status.success());
+    let mut paths = vec![state];
+    while let Some(path) = paths.pop() {
+        let mode = std::fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, if path.is_dir() { 0o700 } else { 0o600 }, "{}", path.display());
+        if path.is_dir() {
+            paths.extend(std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()));
+        }
+    }
+}
+
+#[test]
+fn without_an_account_the_way_out_is_named() {
+    let lab = Lab::new(vec![]);
+    std::fs::remove_file(lab.config_file()).unwrap();
+    let ran = lab.run(&["ls"]).ends_with(2);
+    assert!(ran.stderr.contains("no account is configured"), "{}", ran.stderr);
+    let mut command = lab.command(&["ls"]);
+    let output = command.env_remove("RENTOP_CONFIG").env("RUNPOD_API_KEY", "x").output().unwrap();
+    assert!(String::from_utf8_lossy(&output.stderr).contains("RunPod"));
+}
+
+#[test]
+fn a_bad_config_names_file_line_and_key() {
+    let mut lab = Lab::new(vec![]);
+    lab.config.push_str("[[account]]\nprovidr = \"runpod\"\nname = \"x\"\nkey_env = \"K\"\n");
+    lab.write_config();
+    let ran = lab.run(&["ls"]).ends_with(2);
+    assert!(ran.stderr.contains("config.toml:3:1") && ran.stderr.contains("`provider`"), "{}", ran.stderr);
+}
+
+#[test]
+fn the_screen_needs_a_terminal_and_says_so() {
+    let lab = Lab::new(vec![]);
+    let ran = lab.run(&[]).ends_with(2);
+    assert!(ran.stderr.contains("terminal"), "{}", ran.stderr);
+}
+
+#[test]
+fn completions_man_page_and_providers_are_printed() {
+    let lab = Lab::new(vec![]);
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(lab.run(&["completions", shell]).ends_with(0).stdout.contains("rentop"));
+    }
+    assert!(lab.run(&["man"]).ends_with(0).stdout.contains(".TH rentop"));
+    let providers = lab.run(&["providers", "--json"]).ends_with(0).json();
+    assert_eq!(providers["providers"].as_array().unwrap().len(), 3);
+    let csv = lab.run(&["providers", "--csv"]).ends_with(0).stdout;
+    assert!(csv.starts_with("provider,title,"), "{csv}");
+}
