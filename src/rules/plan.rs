@@ -322,10 +322,11 @@ mod tests {
 
     use super::*;
     use crate::rules::fleet::Trouble;
+    use crate::rules::matcher::Matcher;
     use crate::rules::samples::{
         at, disk, effect, error, failed, fleet, identity, instance, item_identity, listed, usd, volume, with_storage,
     };
-    use crate::rules::settings::{Matcher, Rules, Setting};
+    use crate::rules::settings::{Rules, Setting};
 
     fn running(id: &str) -> Instance {
         instance(id, Phase::Running, "1")
@@ -475,8 +476,11 @@ mod tests {
     }
 
     fn bulk_settings() -> Settings {
-        let rules =
-            Rules { mine: vec![Matcher::parse("ft-*")], protect: vec![Matcher::parse("*-prod")], projects: Vec::new() };
+        let rules = Rules {
+            mine: vec![Matcher::of_name("ft-*")],
+            protect: vec![Matcher::of_name("*-prod")],
+            projects: Vec::new(),
+        };
         Settings { rules, ..Settings::default() }
     }
 

@@ -97,43 +97,6 @@ mod tests {
         Instance { name: name.map(str::to_owned), labels, ..instance("a", Phase::Running, "1") }
     }
 
-    #[rstest]
-    #[case::any_name("*", Some("ft-7"), true)]
-    #[case::any_name_means_none_too("*", None, true)]
-    #[case::a_part("ft-*", Some("ft-7"), true)]
-    #[case::one_character("ft-?", Some("ft-77"), false)]
-    #[case::no_name_fits_no_part("ft-*", None, false)]
-    #[case::letter_case_differs("ft-*", Some("FT-7"), false)]
-    #[case::another_script("训练*", Some("训练-1"), true)]
-    #[case::a_label("team=vision", None, true)]
-    #[case::part_of_a_labels_value("team=vis*", None, true)]
-    #[case::another_value("team=audio", None, false)]
-    #[case::no_such_label("owner=*", None, false)]
-    #[case::blanks_around_a_label(" team = vision ", None, true)]
-    fn an_entry_of_mine_is_a_name_or_a_label(#[case] entry: &str, #[case] name: Option<&str>, #[case] expected: bool) {
-        let row = named(name, &[("team", "vision")]);
-        assert_eq!(Matcher::parse(entry).matches(&"vast".into(), &"team".into(), &row), expected);
-    }
-
-    #[rstest]
-    #[case::both(Some("team"), Some("vast"), true)]
-    #[case::another_account(Some("lab"), Some("vast"), false)]
-    #[case::another_provider(Some("team"), Some("runpod"), false)]
-    fn every_part_of_a_matcher_must_hold(
-        #[case] account: Option<&str>,
-        #[case] provider: Option<&str>,
-        #[case] expected: bool,
-    ) {
-        let matcher = Matcher {
-            account: account.map(AccountName::from),
-            provider: provider.map(ProviderName::from),
-            ..Matcher::parse("ft-*")
-        };
-        let row = named(Some("ft-1"), &[]);
-        assert_eq!(matcher.matches(&"vast".into(), &"team".into(), &row), expected);
-        assert!(!matcher.matches(&"vast".into(), &"team".into(), &named(Some("x"), &[])));
-    }
-
     #[test]
     fn by_default_everything_is_mine_and_nothing_is_protected() {
         let settings = Settings::default();
@@ -157,7 +120,7 @@ mod tests {
         #[case] pressed: Option<bool>,
         #[case] expected: bool,
     ) {
-        let protect = if by_rule { vec![Matcher::parse("ft-*")] } else { Vec::new() };
+        let protect = if by_rule { vec![Matcher::of_name("ft-*")] } else { Vec::new() };
         let mut settings = Settings { rules: Rules { protect, ..Rules::default() }, ..Settings::default() };
         settings.single.insert(identity("team", "a"), Setting { protected: pressed, ..Setting::default() });
         let row = named(Some("ft-1"), labels);
@@ -185,7 +148,11 @@ mod tests {
     #[test]
     fn the_first_rule_that_fits_names_the_project() {
         let projects = [("first", "ft-1*"), ("second", "ft-*"), ("first", "team=vision")];
-        let projects = projects.map(|(project, entry)| (project.to_owned(), Matcher::parse(entry))).to_vec();
+        let rule = |(project, entry): (&str, &str)| ProjectRule {
+            name: project.to_owned(),
+            matcher: Matcher::parse(entry).unwrap(),
+        };
+        let projects = projects.map(rule).to_vec();
         let settings = Settings { rules: Rules { projects, ..Rules::default() }, ..Settings::default() };
         let project = |row: &Instance| settings.project(&"vast".into(), &identity("team", "a"), row).map(str::to_owned);
         assert_eq!(project(&named(Some("ft-12"), &[])).as_deref(), Some("first"));
