@@ -454,6 +454,7 @@ fn a_key_of_another_tenant_ends_nothing_until_the_provider_names_the_old_one_aga
             "{second}"
         );
         assert!(!fleet.trusts(&"team".into()));
+        assert!(!team(&fleet).tenant_checked, "the next poll asks who it is");
     }
     let denied = fleet.absorb_found(&identity("team", "a"), Found::NoSuchId, at("10:06:30"));
     assert_eq!(denied, [], "the other tenant's answer by id tells nothing either");

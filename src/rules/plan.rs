@@ -520,7 +520,8 @@ mod tests {
         let actions = [Action::Stop, Action::Restart, Action::Release, Action::Delete];
         for action in actions {
             let pointed = if action == Action::Delete { item_identity("team", "v") } else { identity("team", "a") };
-            let read_only = plan(Basis { read_only: true, ..basis(&fleet, &settings) }, action, &[pointed.clone()]);
+            let read_only =
+                plan(Basis { read_only: true, ..basis(&fleet, &settings) }, action, std::slice::from_ref(&pointed));
             assert!(read_only.targets.is_empty());
             assert_eq!(read_only.left_out[0].2, Hindrance::ReadOnly);
             fleet.accounts[0].read_only = true;

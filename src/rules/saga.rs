@@ -464,7 +464,6 @@ impl Operation {
         };
         match offer {
             Offer::No(refusal) => Some(NotSent::NotOffered(refusal)),
-            Offer::Yes(effect) if effect.loses_data() && !self.authority.covers_loss() => Some(NotSent::PlanChanged),
             Offer::Yes(effect) if effect.lost.iter().any(|place| !self.was_shown(place)) => Some(NotSent::PlanChanged),
             Offer::Yes(_) => None,
         }
@@ -612,7 +611,7 @@ impl Operation {
             }
             Input::LookedUp(Ok(found)) if self.proven_by(&found) => self.proven(doubt, now),
             Input::LookedUp(Ok(Found::CannotAsk)) if self.ends_it() && absences >= 2 => self.proven(doubt, now),
-            Input::LookedUp(Ok(Found::NoSuchId)) if absences >= 2 => self.vanished(now),
+            Input::LookedUp(Ok(Found::NoSuchId | Found::CannotAsk)) if absences >= 2 => self.vanished(now),
             Input::LookedUp(Ok(found)) if self.is_another(&found) => self.vanished(now),
             Input::LookedUp(Ok(Found::Instance(instance))) if self.action == Action::Start && is_queued(&instance) => {
                 self.queue(doubt.unwrap_or_default(), now)

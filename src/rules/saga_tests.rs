@@ -391,7 +391,13 @@ fn a_start_without_a_clear_answer_is_read_back(#[case] kind: ErrorKind) {
     assert!(matches!(&story.op.step, Step::Confirming { doubt: Some(_), .. }));
     story.now += SignedDuration::from_secs(3);
     assert_eq!(story.hear(Input::Tick), [Order::Look]);
-    assert_eq!(story.looks(stopped()), [], "not yet, and not sent again");
+    for _ in 0..3 {
+        assert_eq!(story.looks(stopped()), [], "not yet, and not sent again");
+        let wake = story.op.next_wake().unwrap();
+        assert!(wake.duration_since(story.now) <= SignedDuration::from_secs(10), "it is soon looked at again");
+        story.now = wake;
+        assert_eq!(story.hear(Input::Tick), [Order::Look]);
+    }
     story.polls(vec![running()]);
     let told = format!("GET /instances: {kind}");
     assert_eq!(story.outcome().cloned(), despite(Some(&told)));
@@ -728,11 +734,14 @@ fn what_was_sent_cannot_be_taken_back() {
 }
 
 #[rstest]
-#[case::a_stop_is_served(Action::Stop, running(), true)]
-#[case::a_start_is_not(Action::Start, stopped(), false)]
+#[case::a_stop_is_served(Action::Stop, running(), Found::NoSuchId, true)]
+#[case::a_start_is_not(Action::Start, stopped(), Found::NoSuchId, false)]
+#[case::nor_where_nobody_can_be_asked(Action::Start, stopped(), Found::CannotAsk, false)]
+#[case::where_nobody_can_be_asked(Action::Stop, running(), Found::CannotAsk, true)]
 fn a_machine_that_vanishes_meanwhile_ends_the_waiting(
     #[case] action: Action,
     #[case] row: Instance,
+    #[case] told: Found,
     #[case] done: bool,
 ) {
     let mut story = Story::accepted(action, &row);
@@ -740,7 +749,7 @@ fn a_machine_that_vanishes_meanwhile_ends_the_waiting(
         assert_eq!(story.outcome(), None);
         story.now += SignedDuration::from_secs(15);
         assert_eq!(story.polls(vec![]), [Order::Look]);
-        story.denied();
+        assert!(!story.hear(Input::LookedUp(Ok(told.clone()))).contains(&Order::Released));
     }
     assert_eq!(matches!(story.outcome(), Some(Outcome::Done { .. })), done);
     let mut replaced = Story::accepted(action, &row);
