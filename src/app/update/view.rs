@@ -527,6 +527,12 @@ pub fn keep_cursor(view: &mut View) {
         return;
     }
     let at = match view.cursor_at() {
+        // Until somebody moves it, the cursor stays on the first row: the one that needs somebody most.
+        _ if view.last_key.is_none() => {
+            let first = view.lines.iter().position(|line| matches!(line, Line::Instance(_))).unwrap_or(0);
+            view.cursor = Some(view.lines[first].clone());
+            first
+        }
         Some(at) => at,
         None => {
             // Its line is gone: the one that took its place is nearest to where people look.
