@@ -24,9 +24,12 @@ struct Columns {
 
 impl Columns {
     fn fit(area: Rect) -> Self {
-        let narrow = area.width < 76;
-        let (when, what, saves) = (10, 8, 10);
-        let name = if narrow { 14 } else { 24 };
+        let (when, what, saves) = (10, 8, 9);
+        let name = match area.width {
+            0..76 => 14,
+            76..100 => 18,
+            _ => 26,
+        };
         let who = if area.width >= 110 { 20 } else { 0 };
         let mut x = area.x + 2;
         let mut next = |width: u16| {
@@ -127,7 +130,7 @@ pub fn operation_lines(scene: &Scene, at: usize) -> Vec<Runs> {
         vec![run(title, Role::Strong), dim(format!("  {account}  {}", target.identity.id))],
         vec![state(scene, operation)],
     ];
-    let mut add = |word: Word, value: Runs| lines.push(labelled(language.word(word), 12, value));
+    let mut add = |word: Word, value: Runs| lines.push(labelled(&language.word(word).to_lowercase(), 12, value));
     let began = format!(
         "{}, {}",
         scene.moment(operation.began_at),

@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 
 use super::fleet;
 use super::format;
-use super::paint::{Paint, Run, Runs, dim, plain, run, wrap};
+use super::paint::{Paint, Run, Runs, dim, plain, run, runs_width, wrap};
 use super::scene::{Scene, name_of};
 use super::text::{Phrase, Word};
 use super::theme::Role;
@@ -24,7 +24,6 @@ const GPU_CELLS: u16 = 48;
 
 /// Below the list: a rule and few lines.
 pub fn below(paint: &mut Paint, scene: &Scene, area: Rect) {
-    paint.rule(area.x, area.y, area.width);
     let room = Rect::new(area.x + 1, area.y + 1, area.width.saturating_sub(2), area.height.saturating_sub(1));
     let rows = usize::from(room.height);
     let lines = match subject(scene) {
@@ -33,6 +32,7 @@ pub fn below(paint: &mut Paint, scene: &Scene, area: Rect) {
         Subject::Group(key) => group_lines(scene, key),
         Subject::Operation(at) => super::activity::operation_lines(scene, at),
     };
+    paint.rule(area.x, area.y, area.width);
     for (row, line) in lines.iter().take(rows).enumerate() {
         paint.runs(room.x, room.y + row as u16, room.width, line);
     }
@@ -78,16 +78,23 @@ fn instance_below(scene: &Scene, known: &Known<Instance>, width: u16, rows: usiz
     let actions = [first_action(scene, known), Action::Release].map(|action| action_line(scene, known, action));
     // A row for the cost and one for each action are kept free whatever comes before.
     let room = rows.saturating_sub(lines.len() + 1 + actions.len());
-    let gpus = gpu_lines(scene, known, width);
-    if gpus.len() > room && room > 0 {
-        let per_line = usize::from((width / GPU_CELLS).max(1));
-        let count = known.row.usage.as_ref().map_or(0, |usage| usage.gpus.len());
-        let more = count.saturating_sub((room - 1) * per_line);
-        lines.extend(gpus.into_iter().take(room - 1));
-        lines.push(vec![dim(scene.look.language.phrase(&Phrase::MoreGpus { count: more }))]);
-    } else {
-        lines.extend(gpus);
+    let mut gpus = gpu_lines(scene, known, width);
+    let mut host = host_line(scene, known);
+    if gpus.len() > room {
+        gpus = gpu_summary(scene, known).into_iter().collect();
     }
+    match gpus.as_mut_slice() {
+        // Beside a single line there is room.
+        [only] if !host.is_empty() && runs_width(only) + runs_width(&host) + 4 <= width => {
+            only.push(plain("    "));
+            only.append(&mut host);
+        }
+        _ => {}
+    }
+    if !host.is_empty() && gpus.len() < room {
+        gpus.push(host);
+    }
+    lines.extend(gpus.into_iter().take(room));
     lines.push(costs(scene, known));
     let mut spare = rows.saturating_sub(lines.len() + actions.len());
     for action in actions {
@@ -124,6 +131,7 @@ fn instance_side(scene: &Scene, known: &Known<Instance>, width: u16) -> Vec<Runs
     if !gpus.is_empty() {
         lines.push(Runs::new());
         lines.extend(gpus);
+        lines.push(host_line(scene, known));
     }
     lines.push(Runs::new());
     lines.push(total_cost(scene, known));
@@ -227,20 +235,60 @@ fn gpu_lines(scene: &Scene, known: &Known<Instance>, width: u16) -> Vec<Runs> {
         true => language.word(Word::AllGpus).to_owned(),
         false => format!("GPU {}", gpu.index),
     };
-    let mut lines: Vec<Runs> = usage
+    usage
         .gpus
         .chunks(per_line)
         .map(|gpus| {
             let mut line = Runs::new();
             for gpu in gpus {
-                let used: u16 = super::paint::runs_width(&line);
+                let used = runs_width(&line);
                 let start = used.next_multiple_of(GPU_CELLS);
                 line.push(plain(" ".repeat(usize::from(start - used))));
                 line.extend(gpu_figures(scene, gpu, &label(gpu)));
             }
             line
         })
-        .collect();
+        .collect()
+}
+
+/// All GPUs in one line: a bar for each, then mean, range and sums.
+fn gpu_summary(scene: &Scene, known: &Known<Instance>) -> Option<Runs> {
+    let (language, glyphs) = (scene.look.language, scene.look.glyphs);
+    let usage = known.row.usage.as_ref()?;
+    let mut runs = vec![dim(format!("{} GPU ", usage.gpus.len()))];
+    for gpu in usage.gpus.iter().take(16) {
+        runs.push(match gpu.utilization {
+            Some(share) => run(glyphs.height(share), Role::Accent),
+            None => dim(glyphs.dash),
+        });
+    }
+    if let Some(mean) = usage.mean_utilization() {
+        let known = usage.gpus.iter().filter_map(|gpu| gpu.utilization);
+        let (least, most) = known.fold((f64::MAX, f64::MIN), |(least, most), one| (least.min(one), most.max(one)));
+        let range = language.phrase(&Phrase::Range { from: &format::percent(least), to: &format::percent(most) });
+        runs.push(plain(format!("  {}", format::percent(mean))));
+        runs.push(dim(format!(" ({range})")));
+    }
+    let sum = |figure: fn(&GpuSample) -> Option<u64>| {
+        let figures: Option<Vec<u64>> = usage.gpus.iter().map(figure).collect();
+        figures.map(|figures| figures.iter().fold(0, |sum: u64, one| sum.saturating_add(*one)))
+    };
+    if let (Some(used), Some(total)) = (sum(|gpu| gpu.memory_used_bytes), sum(|gpu| gpu.memory_total_bytes)) {
+        runs.push(plain(format!("  {}/{} G", format::gib(used), format::gib(total))));
+    }
+    let power: Option<Vec<f64>> = usage.gpus.iter().map(|gpu| gpu.power_watts).collect();
+    if let Some(power) = power.map(|watts| watts.iter().sum::<f64>()).filter(|watts| watts.is_finite()) {
+        runs.push(plain(format!("  {power:.0} W")));
+    }
+    Some(runs)
+}
+
+/// Use of the machine around the GPUs, and how old all of it is.
+fn host_line(scene: &Scene, known: &Known<Instance>) -> Runs {
+    let language = scene.look.language;
+    let Some(usage) = known.row.usage.as_ref().filter(|_| scene.phase(known) == Phase::Running) else {
+        return Runs::new();
+    };
     let mut host = Vec::new();
     if let Some(cpu) = usage.cpu {
         host.push(plain(format!("CPU {}", format::percent(cpu))));
@@ -251,17 +299,7 @@ fn gpu_lines(scene: &Scene, known: &Known<Instance>, width: u16) -> Vec<Runs> {
     if scene.now.duration_since(usage.as_of).as_secs() > 60 {
         host.push(dim(language.phrase(&Phrase::Old { age: &scene.since(usage.as_of) })));
     }
-    match lines.last_mut() {
-        // Beside a single GPU there is room.
-        Some(only) if usage.gpus.len() == 1 && width >= GPU_CELLS + 24 => {
-            let used = super::paint::runs_width(only);
-            only.push(plain(" ".repeat(usize::from(GPU_CELLS.saturating_sub(used)))));
-            only.extend(separated(scene, host));
-        }
-        _ if !host.is_empty() => lines.push(separated(scene, host)),
-        _ => {}
-    }
-    lines
+    separated(scene, host)
 }
 
 fn gpu_figures(scene: &Scene, gpu: &GpuSample, label: &str) -> Runs {
@@ -346,11 +384,11 @@ pub fn first_action(scene: &Scene, known: &Known<Instance>) -> Action {
 
 fn action_line(scene: &Scene, known: &Known<Instance>, action: Action) -> Runs {
     let (mut head, parts) = action_parts(scene, known, action);
-    let used = super::paint::runs_width(&head);
+    let used = runs_width(&head);
     head.push(plain(" ".repeat(usize::from(ACTION_CELLS.saturating_sub(used).max(2)))));
     for (at, part) in parts.into_iter().enumerate() {
         if at > 0 {
-            head.push(dim("; "));
+            head.push(dim(scene.look.language.word(Word::Semicolon)));
         }
         head.extend(part);
     }
@@ -477,7 +515,7 @@ fn account_lines(scene: &Scene, name: &AccountName) -> Vec<Runs> {
     }
     let balance = fleet::balance(scene, name);
     if !balance.is_empty() {
-        lines.push(labelled(scene, Word::Balance, balance));
+        lines.push(balance);
     }
     if let Some(burn) = account.balance.as_ref().and_then(|balance| balance.value.provider_burn) {
         let rate = format::rate(burn, scene.look);

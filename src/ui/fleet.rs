@@ -48,22 +48,22 @@ struct Columns {
 
 impl Columns {
     /// They depend on the width and the grouping alone: nothing moves while values change.
-    fn fit(area: Rect, with_account: bool) -> Self {
-        let gap = if area.width < 76 { 1 } else { 2 };
-        let narrow = area.width < 76;
+    fn fit(area: Rect, with_account: bool, with_project: bool) -> Self {
+        let narrow = area.width < 80;
+        let gap = if narrow { 1 } else { 2 };
         let mut optional = [
             // In the order in which they leave.
             ("up", 7),
             ("region", 10),
-            ("project", 10),
+            ("project", if with_project { 10 } else { 0 }),
             ("memory", 9),
             ("spark", SPARK + 1),
             ("account", if with_account { 14 } else { 0 }),
         ];
-        let (mut name, mut gpu, util) = if narrow { (10, 10, 5) } else { (12, 13, 9) };
-        let rate = if narrow { 9 } else { 11 };
-        let mut next = if narrow { 12 } else { 19 };
-        let fixed = SIGNS + name + gap + FLAGS + gpu + gap + util + gap + rate + gap + next + 1;
+        let (mut name, mut gpu, util) = if narrow { (10, 11, 5) } else { (12, 12, 9) };
+        let rate = if narrow { 9 } else { 10 };
+        let mut next = if narrow { 12 } else { 20 };
+        let fixed = SIGNS + name + gap + FLAGS + gpu + gap + util + gap + rate + gap + next;
         // With a curve the figure needs no more room than itself.
         let extra = |column: &(&str, u16)| match column {
             (_, 0) => 0,
@@ -71,7 +71,7 @@ impl Columns {
             (_, width) => width + gap,
         };
         for at in 0..optional.len() {
-            if fixed + optional.iter().map(extra).sum::<u16>() <= area.width {
+            if !narrow && fixed + optional.iter().map(extra).sum::<u16>() <= area.width {
                 break;
             }
             optional[at].1 = 0;
@@ -122,7 +122,10 @@ impl Columns {
 pub fn paint(paint: &mut Paint, scene: &Scene, area: Rect) {
     let view = &scene.state.view;
     let grouping = rows::grouping(&scene.state.world, view);
-    let columns = Columns::fit(area, grouping != GroupName::Account);
+    let settings = &scene.state.world.settings;
+    let projects =
+        !settings.rules.projects.is_empty() || settings.single.values().any(|setting| setting.project.is_some());
+    let columns = Columns::fit(area, grouping != GroupName::Account, projects);
     head(paint, scene, &columns, area.y);
     let height = usize::from(area.height.saturating_sub(1));
     for (row, line) in view.lines.iter().skip(view.top).take(height).enumerate() {
@@ -330,7 +333,10 @@ fn rate_cell(paint: &mut Paint, scene: &Scene, column: Column, y: u16, rates: &R
     } else {
         ""
     };
-    paint.right(column.x, y, whole_width, &format!("{about}{sign}{whole}"), role);
+    // A long amount reaches into the gap before it: money is never cut.
+    let whole = format!("{about}{sign}{whole}");
+    let cells = format::width(&whole);
+    paint.text(fraction_x.saturating_sub(cells), y, cells, &whole, role);
     paint.text(fraction_x, y, FRACTION, &format!(".{fraction}{more}"), role);
 }
 
@@ -375,15 +381,15 @@ fn next(scene: &Scene, known: &Known<Instance>) -> Runs {
     {
         runs.push(dim(note));
     }
-    join(runs)
+    join(scene, runs)
 }
 
 /// Puts separators between the parts.
-pub fn join(parts: Runs) -> Runs {
+fn join(scene: &Scene, parts: Runs) -> Runs {
     let mut out = Runs::new();
     for part in parts {
         if !out.is_empty() {
-            out.push(dim(", "));
+            out.push(dim(scene.look.language.word(Word::Comma)));
         }
         out.push(part);
     }
@@ -409,7 +415,7 @@ fn age_first(scene: &Scene, known: &Known<Instance>, next: &mut Runs) {
     let rest = std::mem::take(next);
     next.push(age);
     if !rest.is_empty() {
-        next.push(dim(", "));
+        next.push(dim(scene.look.language.word(Word::Comma)));
         next.extend(rest);
     }
 }
@@ -529,7 +535,7 @@ mod tests {
     use super::*;
 
     fn shown(width: u16, with_account: bool) -> Vec<&'static str> {
-        let columns = Columns::fit(Rect::new(0, 0, width, 20), with_account);
+        let columns = Columns::fit(Rect::new(0, 0, width, 20), with_account, true);
         let optional = [
             ("up", columns.up),
             ("region", columns.region),
@@ -560,7 +566,7 @@ mod tests {
     fn no_column_reaches_over_the_edge_or_into_another() {
         for width in 60..=400 {
             for with_account in [false, true] {
-                let columns = Columns::fit(Rect::new(0, 0, width, 20), with_account);
+                let columns = Columns::fit(Rect::new(0, 0, width, 20), with_account, true);
                 let all = [
                     columns.name,
                     columns.gpu,

@@ -116,6 +116,9 @@ fn hints(scene: &Scene, room: u16) -> Runs {
 
 /// The hint of a binding as it is now; `None` keeps it out.
 fn hint_of(scene: &Scene, binding: &Binding) -> Option<Msg> {
+    if scene.state.view.tab == Tab::Fleet && scene.state.view.lines.is_empty() && !available(scene, binding.action) {
+        return None;
+    }
     match binding.action {
         Action::StopOrStart => {
             let starts = pointed(scene).is_some_and(|known| first_action(scene, known) == Deed::Start);

@@ -96,10 +96,11 @@ fn burn(scene: &Scene) -> Runs {
         }
         // Something of unknown price is in it: at least so much.
         let more = if totals.incomplete { "+" } else { "" };
-        runs.push(run(format!("{}{more}", format::rate(certain, scene.look)), Role::Strong));
+        runs.push(run(format::rate(certain, scene.look), Role::Strong));
         if certain != most {
             runs.push(dim(language.phrase(&Phrase::UpTo { rate: &format::rate(most, scene.look) })));
         }
+        runs.push(run(more, Role::Strong));
     }
     runs
 }

@@ -23,7 +23,7 @@ use super::text::Language;
 use super::theme::{Background, Colours, Role, Theme};
 use crate::app::action::{Code, Key};
 use crate::app::effect::Effect;
-use crate::app::event::{Event, Intent, ViewEvent, WorldEvent};
+use crate::app::event::{Event, ViewEvent, WorldEvent};
 use crate::app::state::{Fixed, OfferedAccount, State, View, World};
 use crate::app::update::{start, update};
 use crate::rules::fleet::Account;
@@ -188,10 +188,6 @@ impl Story {
             self.code(Code::Down);
         }
         panic!("there is no row `{name}`");
-    }
-
-    pub fn intent(&mut self, intent: Intent) -> &mut Self {
-        self.world(WorldEvent::Intent(intent))
     }
 
     /// The provider answers the question by id that an action has asked last, and then its request.

@@ -138,7 +138,12 @@ fn loading_and_nothing_rented() {
 fn failing_and_stale_accounts() {
     check("failing", &[(80, 24), (120, 30)], || {
         let mut story = fleet();
-        story.fail("me", ErrorKind::Credentials { message: Some("token revoked".to_owned()) }).wait(200);
+        failing(&mut story);
+        story
+    });
+    check("stale", &[(80, 24)], || {
+        let mut story = fleet();
+        story.wait(300);
         story
     });
     check("failing_grouped", &[(120, 30)], || {
@@ -157,8 +162,8 @@ fn failing_and_stale_accounts() {
     });
     check("problem", &[(80, 24)], || {
         let mut story = fleet();
-        story.fail("me", ErrorKind::Credentials { message: Some("token revoked".to_owned()) });
-        story.wait(200).press("e");
+        failing(&mut story);
+        story.press("e");
         story
     });
 }
@@ -226,6 +231,17 @@ fn actions_under_way() {
         story.press("6");
         story
     });
+}
+
+/// The key of one account was refused minutes ago; the others go on.
+fn failing(story: &mut Story) {
+    story.fail("me", ErrorKind::Credentials { message: Some("token revoked".to_owned()) });
+    for _ in 0..5 {
+        story.wait(40);
+        let now = story.now;
+        story.answer("team", Part::complete(team(0.97, now)), Vec::new(), Some(dollars("912.00")));
+        story.answer("主账号", Part::complete(main(now)), Vec::new(), None);
+    }
 }
 
 /// A stop that was proven, and a release that still bills.

@@ -66,8 +66,9 @@ pub fn word(word: Word) -> &'static str {
         Word::MayBeCharged => "可能计费",
         Word::PaidAhead => "已预付",
         Word::SavesNothing => "不省钱",
-        Word::Balance => "余额",
         Word::ListComma => "、",
+        Word::Comma => "，",
+        Word::Semicolon => "；",
         Word::Answer => "答复",
         Word::Took => "用时",
         Word::PlanSaves => "节省",
@@ -126,7 +127,7 @@ pub fn phrase(phrase: &Phrase) -> String {
         Phrase::MissingSince { age } => format!("已消失 {age}，待查"),
         Phrase::Ends { at } => format!("{at} 到期"),
         Phrase::ReservedTo { at } => format!("包期至 {at}"),
-        Phrase::Old { age } => format!("{age}前的数据"),
+        Phrase::Old { age } => format!("{age}前"),
         Phrase::Ago { age } => format!("{age}前"),
         Phrase::AskingFor { age } => format!("查询中，已 {age}"),
         Phrase::Left { money } => format!("余额 {money}"),
@@ -146,14 +147,18 @@ pub fn phrase(phrase: &Phrase) -> String {
                 Step::Confirming { since: from, doubt: None, .. } => {
                     format!("{}中 {}", action(operation.action), since(*from))
                 }
-                Step::Overdue { since: from, .. } => match operation.action {
-                    Action::Start | Action::Restart => format!("仍未运行 {}", since(*from)),
-                    Action::Stop | Action::Release | Action::Delete => format!("仍在计费！{}", since(*from)),
+                Step::Overdue { since: overdue, .. } => match operation.action {
+                    Action::Start | Action::Restart => {
+                        format!("仍未运行 {}", since(operation.sent_at.unwrap_or(*overdue)))
+                    }
+                    Action::Stop | Action::Release | Action::Delete => {
+                        format!("仍在计费！{}", since(operation.sent_at.unwrap_or(*overdue)))
+                    }
                 },
                 Step::Ended { outcome, .. } => self::outcome(outcome),
             }
         }
-        Phrase::MoreGpus { count } => format!("另有 {count} 块 GPU"),
+        Phrase::Range { from, to } => format!("{from} 至 {to}"),
         Phrase::UpFor { time } => format!("已运行 {time}"),
         Phrase::Saves { rate } => format!("节省 {rate}"),
         Phrase::WillCost { rate } => format!("将计费 {rate}"),

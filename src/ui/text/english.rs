@@ -66,8 +66,8 @@ pub fn word(word: Word) -> &'static str {
         Word::MayBeCharged => "may be charged",
         Word::PaidAhead => "paid ahead",
         Word::SavesNothing => "saves nothing",
-        Word::Balance => "balance",
-        Word::ListComma => ", ",
+        Word::ListComma | Word::Comma => ", ",
+        Word::Semicolon => "; ",
         Word::Answer => "answer",
         Word::Took => "took",
         Word::PlanSaves => "saves",
@@ -131,7 +131,7 @@ pub fn phrase(phrase: &Phrase) -> String {
         Phrase::GoneSince { age } => format!("gone {age} ago"),
         Phrase::MissingSince { age } => format!("missing for {age}"),
         Phrase::Ends { at } => format!("ends {at}"),
-        Phrase::ReservedTo { at } => format!("reserved to {at}"),
+        Phrase::ReservedTo { at } => format!("paid to {at}"),
         Phrase::Old { age } => format!("{age} old"),
         Phrase::Ago { age } => format!("{age} ago"),
         Phrase::AskingFor { age } => format!("asking for {age}"),
@@ -152,14 +152,18 @@ pub fn phrase(phrase: &Phrase) -> String {
                 Step::Confirming { since: from, doubt: None, .. } => {
                     format!("{} {}", doing(operation.action), since(*from))
                 }
-                Step::Overdue { since: from, .. } => match operation.action {
-                    Action::Start | Action::Restart => format!("still not running {}", since(*from)),
-                    Action::Stop | Action::Release | Action::Delete => format!("still billing! {}", since(*from)),
+                Step::Overdue { since: overdue, .. } => match operation.action {
+                    Action::Start | Action::Restart => {
+                        format!("still not running {}", since(operation.sent_at.unwrap_or(*overdue)))
+                    }
+                    Action::Stop | Action::Release | Action::Delete => {
+                        format!("still billing! {}", since(operation.sent_at.unwrap_or(*overdue)))
+                    }
                 },
                 Step::Ended { outcome, .. } => self::outcome(outcome),
             }
         }
-        Phrase::MoreGpus { count } => format!("and {}", many(count, "more GPU", "more GPUs")),
+        Phrase::Range { from, to } => format!("{from} to {to}"),
         Phrase::UpFor { time } => format!("up {time}"),
         Phrase::Saves { rate } => format!("saves {rate}"),
         Phrase::WillCost { rate } => format!("will cost {rate}"),

@@ -61,9 +61,12 @@ pub enum Word {
     MayBeCharged,
     PaidAhead,
     SavesNothing,
-    Balance,
     /// Between two things of a list.
     ListComma,
+    /// Between two remarks.
+    Comma,
+    /// Between two sentences.
+    Semicolon,
     Answer,
     Took,
     // A plan.
@@ -220,8 +223,10 @@ pub enum Phrase<'a> {
         now: Timestamp,
     },
     // Details.
-    MoreGpus {
-        count: usize,
+    /// Lowest and highest of several.
+    Range {
+        from: &'a str,
+        to: &'a str,
     },
     UpFor {
         time: &'a str,
