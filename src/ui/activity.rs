@@ -97,7 +97,10 @@ fn saves(scene: &Scene, operation: &Operation) -> Run {
     let saved = format::in_order(&operation.target.saves(), scene.currency());
     let text = saved.first().map(|rate| format::bare_rate(*rate, scene.look.glyphs));
     match (text, &operation.step) {
-        (Some(text), Step::Ended { outcome: Outcome::Done { .. }, .. }) => run(text, Role::Good),
+        (Some(text), Step::Ended { outcome: Outcome::Done { .. }, .. }) => {
+            let fresh = scene.confirmed(&operation.target.identity).is_some_and(|latest| latest.id == operation.id);
+            run(text, if fresh { Role::Good } else { Role::Plain })
+        }
         (None, _) | (Some(_), Step::Ended { .. }) => dim(scene.look.glyphs.dash),
         (Some(text), _) => dim(text),
     }
@@ -109,7 +112,8 @@ fn state(scene: &Scene, operation: &Operation) -> Run {
         Step::Ended { outcome, .. } => {
             let role = match outcome {
                 Outcome::Done { .. } => Role::Plain,
-                Outcome::Queued(_) | Outcome::Refused(_) => Role::Waste,
+                Outcome::Queued(_) => Role::Waste,
+                Outcome::Refused(_) => Role::Urgent,
                 Outcome::NotSent(_) => Role::Dim,
             };
             run(scene.look.language.outcome(outcome), role)

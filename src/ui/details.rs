@@ -195,7 +195,7 @@ fn facts(scene: &Scene, known: &Known<Instance>) -> Vec<Run> {
         facts.push(plain(language.phrase(&Phrase::UpFor { time: &up })));
     }
     if let Some(ends) = known.row.ends_at {
-        facts.push(run(language.phrase(&Phrase::Ends { at: &scene.moment(ends) }), Role::Waste));
+        facts.push(plain(language.phrase(&Phrase::Ends { at: &scene.moment(ends) })));
     }
     if scene.is_protected(known) {
         facts.push(run(language.word(Word::Protected), Role::Accent));
@@ -203,12 +203,12 @@ fn facts(scene: &Scene, known: &Known<Instance>) -> Vec<Run> {
     if !scene.is_mine(known) {
         facts.push(dim(language.word(Word::NotMine)));
     }
-    facts.extend(known.row.remarks.iter().map(|remark| run(language.remark(*remark), Role::Waste)));
+    facts.extend(known.row.remarks.iter().map(|remark| run(language.remark(*remark), fleet::remark_role(*remark))));
     facts.extend(known.row.note.iter().map(dim));
     if let Some(as_of) = scene.account(&known.identity.account).and_then(|account| account.as_of)
         && scene.is_old(&known.identity.account)
     {
-        facts.push(run(language.phrase(&Phrase::Old { age: &scene.since(as_of) }), Role::Waste));
+        facts.push(plain(language.phrase(&Phrase::Old { age: &scene.since(as_of) })));
     }
     facts
 }
@@ -258,16 +258,19 @@ fn gpu_summary(scene: &Scene, known: &Known<Instance>) -> Option<Runs> {
     let mut runs = vec![dim(format!("{} GPU ", usage.gpus.len()))];
     for gpu in usage.gpus.iter().take(16) {
         runs.push(match gpu.utilization {
-            Some(share) => run(glyphs.height(share), Role::Accent),
+            Some(share) => dim(glyphs.height(share)),
             None => dim(glyphs.dash),
         });
     }
     if let Some(mean) = usage.mean_utilization() {
         let known = usage.gpus.iter().filter_map(|gpu| gpu.utilization);
         let (least, most) = known.fold((f64::MAX, f64::MIN), |(least, most), one| (least.min(one), most.max(one)));
-        let range = language.phrase(&Phrase::Range { from: &format::percent(least), to: &format::percent(most) });
+        let (least, most) = (format::percent(least), format::percent(most));
         runs.push(plain(format!("  {}", format::percent(mean))));
-        runs.push(dim(format!(" ({range})")));
+        if least != most {
+            let range = language.phrase(&Phrase::Range { from: &least, to: &most });
+            runs.push(dim(format!(" ({range})")));
+        }
     }
     let sum = |figure: fn(&GpuSample) -> Option<u64>| {
         let figures: Option<Vec<u64>> = usage.gpus.iter().map(figure).collect();
@@ -309,7 +312,7 @@ fn gpu_figures(scene: &Scene, gpu: &GpuSample, label: &str) -> Runs {
         Some(share) => {
             let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
             let full = (share * BAR as f64).round() as usize;
-            runs.push(run(glyphs.bar_full.repeat(full), Role::Accent));
+            runs.push(run(glyphs.bar_full.repeat(full), Role::Dim));
             runs.push(run(glyphs.bar_empty.repeat(BAR - full), Role::Rule));
             runs.push(plain(format!(" {:>5}", format::percent(share))));
         }
@@ -523,18 +526,14 @@ fn account_lines(scene: &Scene, name: &AccountName) -> Vec<Runs> {
     }
     if let Some(error) = &account.balance_error {
         let error = language.error_kind(&error.kind);
-        lines.push(vec![run(language.phrase(&Phrase::BalanceUnknown { error: &error }), Role::Waste)]);
+        lines.push(vec![plain(language.phrase(&Phrase::BalanceUnknown { error: &error }))]);
     }
     if let Some(trouble) = &account.trouble {
         let text = language.trouble(&trouble.value);
         lines.push(vec![run(format!("{} ", scene.look.glyphs.needs_you), Role::Urgent), plain(text)]);
     } else if !account.problems.is_empty() {
         let text = language.phrase(&Phrase::Problems { count: account.problems.len() });
-        lines.push(vec![
-            run(text, Role::Waste),
-            run("   e", Role::Accent),
-            dim(format!(" {}", language.word(Word::InFull))),
-        ]);
+        lines.push(vec![plain(text), run("   e", Role::Accent), dim(format!(" {}", language.word(Word::InFull)))]);
     }
     if let Some(until) = account.pacing.quiet_until.or(account.pacing.backoff_until).filter(|until| *until > scene.now)
     {

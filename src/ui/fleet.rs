@@ -357,11 +357,12 @@ fn next(scene: &Scene, known: &Known<Instance>) -> Runs {
         let text = language.phrase(&Phrase::MissingSince { age: &scene.since(missing) });
         return vec![run(text, Role::Urgent)];
     }
-    let remarked = known.row.remarks.iter().find_map(|remark| match remark {
-        Remark::Outbid | Remark::BootFailed => Some(run(language.remark_short(*remark), Role::Urgent)),
-        Remark::StartQueued => Some(run(language.remark_short(*remark), Role::Waste)),
-        Remark::NoGpus | Remark::Locked | Remark::NothingSurvivesStop | Remark::StartTimeUnknown => None,
-    });
+    let remarked = known
+        .row
+        .remarks
+        .iter()
+        .find(|remark| matches!(remark, Remark::Outbid | Remark::BootFailed | Remark::StartQueued))
+        .map(|remark| run(language.remark_short(*remark), remark_role(*remark)));
     let mut runs: Runs = remarked.into_iter().collect();
     if let Some(ends) = known.row.ends_at {
         runs.push(plain(language.phrase(&Phrase::Ends { at: &scene.moment(ends) })));
@@ -382,6 +383,15 @@ fn next(scene: &Scene, known: &Known<Instance>) -> Runs {
         runs.push(dim(note));
     }
     join(scene, runs)
+}
+
+/// What a remark means for the person.
+pub fn remark_role(remark: Remark) -> Role {
+    match remark {
+        Remark::Outbid | Remark::BootFailed => Role::Urgent,
+        Remark::StartQueued => Role::Waste,
+        Remark::NoGpus | Remark::Locked | Remark::NothingSurvivesStop | Remark::StartTimeUnknown => Role::Plain,
+    }
 }
 
 /// Puts separators between the parts.
@@ -410,8 +420,7 @@ pub fn step(scene: &Scene, operation: &Operation) -> Run {
 fn age_first(scene: &Scene, known: &Known<Instance>, next: &mut Runs) {
     let as_of = scene.account(&known.identity.account).and_then(|account| account.as_of);
     let Some(as_of) = as_of else { return };
-    let role = if scene.freshness(&known.identity.account) == Freshness::Failed { Role::Urgent } else { Role::Waste };
-    let age = run(scene.look.language.phrase(&Phrase::Old { age: &scene.since(as_of) }), role);
+    let age = plain(scene.look.language.phrase(&Phrase::Old { age: &scene.since(as_of) }));
     let rest = std::mem::take(next);
     next.push(age);
     if !rest.is_empty() {
@@ -495,8 +504,8 @@ pub fn freshness(scene: &Scene, name: &providers::model::AccountName) -> Runs {
     let text = match (freshness, age) {
         (Freshness::Fresh, Some(age)) => (age, Role::Dim),
         (Freshness::Never, _) | (_, None) => (word(Freshness::Never).to_owned(), Role::Dim),
-        (Freshness::Partial, Some(age)) => (format!("{} {age}", word(freshness)), Role::Waste),
-        (Freshness::Stale, Some(age)) => (format!("{} {age}", word(freshness)), Role::Waste),
+        (Freshness::Partial, Some(age)) => (format!("{} {age}", word(freshness)), Role::Plain),
+        (Freshness::Stale, Some(age)) => (format!("{} {age}", word(freshness)), Role::Plain),
         (Freshness::Failed, Some(age)) => (format!("{} {age}", word(freshness)), Role::Urgent),
     };
     runs.push(run(format!("   {}", text.0), text.1));

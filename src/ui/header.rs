@@ -12,6 +12,9 @@ use super::theme::Role;
 use crate::app::state::Tab;
 use crate::rules::memory::Collector;
 
+/// Blanks between two parts.
+const GAP: u16 = 3;
+
 /// A part of the header. The highest `rank` leaves first when there is no room.
 struct Part {
     rank: u8,
@@ -26,9 +29,10 @@ pub fn paint(paint: &mut Paint, scene: &Scene, area: Rect) {
     let room = area.width.saturating_sub(2);
     let needed = |parts: &[Part]| {
         let texts: u16 = parts.iter().map(|part| runs_width(&part.runs)).sum();
-        texts + 3 * parts.len() as u16 + right
+        let gaps = parts.len() + usize::from(right > 0);
+        texts + right + GAP * gaps.saturating_sub(1) as u16
     };
-    while needed(&parts) > room + 3 {
+    while needed(&parts) > room {
         let Some((last, _)) = parts.iter().enumerate().max_by_key(|(_, part)| part.rank) else { break };
         if parts[last].rank == 0 {
             break;
@@ -38,7 +42,7 @@ pub fn paint(paint: &mut Paint, scene: &Scene, area: Rect) {
     let end = area.right().saturating_sub(right + 1);
     let mut x = area.x + 1;
     for part in &parts {
-        x = paint.runs(x, area.y, end.saturating_sub(x), &part.runs).saturating_add(3);
+        x = paint.runs(x, area.y, end.saturating_sub(x), &part.runs).saturating_add(GAP);
     }
     paint.runs_right(area.x, area.y, area.width - 1, &attention);
     tabs(paint, scene, Rect { y: area.y + 1, height: 1, ..area });

@@ -103,6 +103,7 @@ fn sums(scene: &Scene, plan: &Plan, labels: u16, width: u16) -> Vec<Runs> {
     let (language, first) = (scene.look.language, scene.currency());
     let incomplete = plan.targets.iter().any(|target| !target.rates_complete);
     let more = if incomplete { "+" } else { "" };
+    let after_unknown = plan.targets.iter().any(|target| !target.effect.rates_after.complete);
     let mut lines = Vec::new();
     let mut add = |word: Option<Word>, value: Runs| {
         let line = labelled(word.map_or("", |word| language.word(word)), labels, value);
@@ -135,8 +136,9 @@ fn sums(scene: &Scene, plan: &Plan, labels: u16, width: u16) -> Vec<Runs> {
         }
         add(Some(Word::PlanSaves), value);
         let goes_on = match format::burn(&plan.goes_on(), first, scene.look) {
-            Some(rate) => vec![run(format!("{rate}{more}"), Role::Waste)],
-            None if incomplete => vec![dim(language.word(Word::Unknown))],
+            Some(rate) if after_unknown => vec![run(format!("{rate}+"), Role::Waste)],
+            Some(rate) => vec![run(rate, Role::Waste)],
+            None if after_unknown => vec![dim(language.word(Word::Unknown))],
             None => vec![plain(language.word(Word::Nothing))],
         };
         add(Some(Word::PlanGoesOn), goes_on);
@@ -244,7 +246,7 @@ fn question(scene: &Scene, plan: &Plan, field: Option<&Input>) -> Vec<Runs> {
                 Action::Stop | Action::Start => Meaning::StopOrStart,
                 Action::Release | Action::Delete | Action::Restart => Meaning::End,
             };
-            let text = language.phrase(&Phrase::AskName { action: plan.action });
+            let text = language.phrase(&Phrase::AskName { action: plan.action, count: plan.targets.len() });
             vec![vec![run(format!("{}  ", key_of(again)), Role::Accent), plain(text)]]
         }
         (Confirmation::Typed(expected), Some(input)) => {

@@ -1,12 +1,16 @@
 //! The screen in its states, as snapshots; and what must hold in every state and at every size.
 
+use proptest::prelude::*;
 use providers::error::{ErrorKind, Problem, RequestLine};
 use providers::model::{Component, Instance, Market, Offer, Phase, Rates, Refusal, Remark};
 use providers::provider::Part;
-use rstest::rstest;
+use ratatui::buffer::{Buffer, CellWidth};
 
+use super::glyphs::{ASCII, UNICODE};
+use super::look::Look;
 use super::testing::*;
 use super::text::Language;
+use super::theme::{Background, Colours, Theme};
 use crate::app::action::Code;
 use crate::app::event::WorldEvent;
 use crate::rules::memory::LedgerNotice;
@@ -286,7 +290,200 @@ fn the_help() {
     });
 }
 
-#[rstest]
+#[test]
 fn a_small_window_says_so() {
     check("too_small", &[(40, 5), (12, 2), (1, 1)], fleet);
+}
+
+/// Names from the wild: what speaks to terminals, what is wide, what is long, what is nothing.
+const NAMES: [&str; 16] = [
+    "\u{1b}]52;c;ZXZpbA==\u{7}prod",
+    "\u{1b}[2J\u{1b}[Hgone",
+    "\u{9b}31mred",
+    "a\u{202e}txt.exe",
+    "x\r\nSTOPPED",
+    "tab\there",
+    "\u{1b}Pq#0;2;0;0;0\u{1b}\\dcs",
+    "bell\u{7}",
+    "\u{1b}]8;;http://evil.invalid\u{7}link\u{1b}]8;;\u{7}",
+    "训练机-01",
+    "🦀 でCLIから",
+    "実験 α",
+    "cafe\u{301}",
+    "very-long-name-without-any-space-0123456789-0123456789",
+    "👩\u{200d}👩\u{200d}👧\u{fe0f} family",
+    "",
+];
+
+/// A fleet of such names, put in as they are: the screen is safe also where nobody has cleaned them.
+fn nasty() -> Story {
+    let mut story = Story::over(&["runpod/team", "vast/me", "lambda/主账号", "lambda/locked"]);
+    let now = story.now;
+    let rows = NAMES
+        .iter()
+        .enumerate()
+        .map(|(at, name)| {
+            let mut row =
+                busy(instance(&format!("id-{at}"), name, name, 8, usd("1234.5"), cny("0.0001")), 0.5, 40, now);
+            row.region = Some((*name).to_owned());
+            row.note = Some((*name).to_owned());
+            row.provider_phase = Some((*name).to_owned());
+            row.labels.insert((*name).to_owned(), (*name).to_owned());
+            row.phase = PHASES[at % PHASES.len()];
+            row
+        })
+        .collect();
+    story.poll("team", rows);
+    let message = Some(NAMES.concat());
+    story.fail("me", ErrorKind::Credentials { message: message.clone() });
+    story.fail("主账号", ErrorKind::Forbidden { message: message.clone() });
+    story.fail("locked", ErrorKind::Forbidden { message });
+    story
+}
+
+const PHASES: [Phase; 10] = [
+    Phase::Running,
+    Phase::Provisioning,
+    Phase::Stopping,
+    Phase::Stopped,
+    Phase::Reclaimed,
+    Phase::Unreachable,
+    Phase::Releasing,
+    Phase::Gone,
+    Phase::Failed,
+    Phase::Unknown,
+];
+
+/// The states of a screen that has to bear any size.
+fn states() -> Vec<Story> {
+    let press = |keys: &str| {
+        let mut story = nasty();
+        story.press(keys);
+        story
+    };
+    let mut plan = nasty();
+    plan.at("训练机-01").press("x");
+    let mut typed = nasty();
+    typed
+        .at("very-long-name-without-any-space-0123456789-0123456789")
+        .press("xx长名字🦀 and more than there is room for in it");
+    let mut bulk = nasty();
+    bulk.press("          x");
+    let mut leave = nasty();
+    leave.press("jx");
+    let mut offered = Story::offering(&[("runpod", "RUNPOD_API_KEY"), ("🦀", "训练")]);
+    offered.press("/训练🦀");
+    vec![
+        press(""),
+        press("g"),
+        press("g?"),
+        press("e"),
+        press("6"),
+        press("/训练🦀"),
+        plan,
+        typed,
+        bulk,
+        leave,
+        offered,
+        fleet(),
+        under_way(),
+    ]
+}
+
+/// TUI-02, TUI-12 and SEC-04: at no size does it panic, and nothing that controls reaches a cell.
+#[test]
+fn every_state_bears_every_size() {
+    let sizes = [(14, 54), (10, 11), (7, 2), (1, 1), (2, 100), (100, 2), (80, 24), (172, 18), (209, 51), (600, 200)];
+    let looks = [
+        look(Language::English),
+        Look { theme: Theme::new(Colours::None, Background::Light), glyphs: &ASCII, language: Language::Chinese },
+    ];
+    for mut story in states() {
+        for look in &looks {
+            for (width, height) in sizes {
+                assert_clean(&story.paint(width, height, look).0);
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn no_size_panics(width in 0u16..=220, height in 0u16..=70, state in 0usize..13, chinese in any::<bool>()) {
+        let language = if chinese { Language::Chinese } else { Language::English };
+        let mut story = states().swap_remove(state);
+        assert_clean(&story.paint(width, height, &look(language)).0);
+    }
+
+    #[test]
+    fn names_of_any_kind_leave_the_columns_where_they_are(name in "\\PC{0,40}|[训a\u{301}🦀\u{200d}\u{202e}\\x1b \\x07]{0,40}") {
+        let mut story = Story::over(&["runpod/team"]);
+        let now = story.now;
+        let row = |id, name: &str| busy(instance(id, name, "H100 SXM", 8, usd("21.47"), usd("0.08")), 0.97, 74, now);
+        story.poll("team", vec![row("a", &name), row("b", "plain")]);
+        let (buffer, _) = story.paint(120, 30, &look(Language::English));
+        assert_clean(&buffer);
+        // What stands to the right of the names is the same in both rows, cell by cell.
+        for x in 40..120 {
+            prop_assert_eq!(buffer[(x, 3)].symbol(), buffer[(x, 4)].symbol(), "column {}", x);
+        }
+    }
+}
+
+/// No cell holds what a terminal would obey, and no wide character is cut: its second cell is blank.
+fn assert_clean(buffer: &Buffer) {
+    let area = buffer.area;
+    for y in area.top()..area.bottom() {
+        for x in area.left()..area.right() {
+            let symbol = buffer[(x, y)].symbol();
+            assert!(!symbol.contains(|c: char| c.is_control() || c == '\u{202e}'), "{symbol:?} at {x},{y}");
+            if symbol.cell_width() > 1 {
+                assert!(x + 1 < area.right(), "{symbol} hangs over the edge at {x},{y}");
+                assert_eq!(buffer[(x + 1, y)].symbol(), " ", "beside {symbol} at {x},{y}");
+            }
+        }
+    }
+}
+
+/// TUI-08: what stands to the right of a name starts in the same cell in every row.
+#[test]
+fn wide_names_leave_the_columns_where_they_are() {
+    let mut story = Story::over(&["runpod/team"]);
+    let rows: Vec<Instance> = NAMES[9..]
+        .iter()
+        .enumerate()
+        .map(|(at, name)| instance(&format!("id-{at}"), name, "GH200", 1, usd("1.49"), usd("0")))
+        .collect();
+    let count = rows.len() as u16;
+    story.poll("team", rows);
+    for (width, gpu_x) in [(80, 23), (120, 31)] {
+        let (buffer, _) = story.paint(width, 30, &look(Language::English));
+        for y in 3..3 + count {
+            assert_eq!(buffer[(gpu_x, y)].symbol(), "1", "row {y} at {width} columns\n{}", text_of(&buffer));
+        }
+    }
+}
+
+/// TUI-02: a window that was too small shows all of it again, at the same row.
+#[test]
+fn a_window_that_was_small_comes_back() {
+    let mut story = fleet();
+    story.at("serve-prod");
+    let before = story.picture(80, 24, &look(Language::English));
+    for (width, height) in [(14, 54), (1, 1), (100, 2), (80, 16)] {
+        story.paint(width, height, &look(Language::English));
+    }
+    assert_eq!(story.picture(80, 24, &look(Language::English)), before);
+}
+
+/// TUI-10: without colours each state is still a sign and a word.
+#[test]
+fn without_colours_a_state_is_a_sign_and_a_word() {
+    let look =
+        Look { theme: Theme::new(Colours::None, Background::Dark), glyphs: &UNICODE, language: Language::English };
+    let text = text_of(&fleet().paint(80, 24, &look).0);
+    for told in ["◆ ▲ sweep-03", "reclaimed", "outbid", "○   old-exp", "stopped", "▲ 2", "wasting"] {
+        assert!(text.contains(told), "{told} is not on\n{text}");
+    }
 }

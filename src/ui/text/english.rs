@@ -192,7 +192,8 @@ pub fn phrase(phrase: &Phrase) -> String {
             let what = if count == 1 { String::new() } else { format!(" {count}") };
             format!("{}{what}: begins after 5 s, u takes it back", action(verb))
         }
-        Phrase::AskName { action: verb } => format!("{}: asks for its name first", action(verb)),
+        Phrase::AskName { action: verb, count: 1 } => format!("{}: asks for its name first", action(verb)),
+        Phrase::AskName { action: verb, count } => format!("{} {count}: asks for a typed word first", action(verb)),
         Phrase::EnterDoes { action: verb } => format!("enter: {}", action(verb)),
         Phrase::LeaveTitle { count } => format!("{} under way", many(count, "action is", "actions are")),
         Phrase::UnsentAtLeave { count } => {

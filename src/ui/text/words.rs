@@ -299,6 +299,7 @@ pub enum Phrase<'a> {
     },
     AskName {
         action: Action,
+        count: usize,
     },
     EnterDoes {
         action: Action,
