@@ -405,6 +405,9 @@ fn action_parts(scene: &Scene, known: &Known<Instance>, action: Action) -> (Runs
     let hindrance = scene.hindrance(known, action);
     let key_role = if hindrance.is_some() { Role::Dim } else { Role::Accent };
     let head = vec![run(key, key_role), run(format!(" {}", language.action(action)), key_role)];
+    if let Some(operation) = scene.operation(&known.identity).filter(|operation| operation.action == action) {
+        return (head, vec![vec![fleet::step(scene, operation)]]);
+    }
     if let Some(hindrance) = hindrance {
         return (head, vec![vec![dim(language.hindrance(&hindrance))]]);
     }
@@ -420,8 +423,14 @@ fn action_parts(scene: &Scene, known: &Known<Instance>, action: Action) -> (Runs
         }
     } else {
         let saves = if prepaid { Vec::new() } else { less(&before, &after) };
+        let rates = known.rates();
+        let doubtful = !rates.complete || rates.lines.iter().any(|line| !line.certain);
         parts.push(match format::rates(&saves, first, scene.look) {
-            Some(rate) => vec![plain(language.phrase(&Phrase::Saves { rate: &rate }))],
+            Some(rate) => {
+                let more = if rates.complete { "" } else { "+" };
+                vec![plain(language.phrase(&Phrase::Saves { rate: &format!("{rate}{more}") }))]
+            }
+            None if doubtful && !prepaid => vec![dim(language.word(Word::SavesUnknown))],
             None => vec![dim(language.word(Word::SavesNothing))],
         });
         if let Some(rate) = scene.total(&after, !effect.rates_after.complete) {

@@ -12,7 +12,7 @@ use crate::rules::fleet::Freshness;
 pub fn paint(paint: &mut Paint, scene: &Scene, area: Rect) {
     let width = area.width.saturating_sub(4).min(100);
     let lines = lines(scene);
-    let wrapped = lines.iter().flat_map(|line| wrap(line, width, 2));
+    let wrapped = lines.iter().flat_map(|line| wrap(line, width, 0));
     for (row, line) in wrapped.take(usize::from(area.height.saturating_sub(1))).enumerate() {
         paint.runs(area.x + 2, area.y + 1 + row as u16, width, &line);
     }

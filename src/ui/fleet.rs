@@ -60,9 +60,9 @@ impl Columns {
             ("spark", SPARK + 1),
             ("account", if with_account { 14 } else { 0 }),
         ];
-        let (mut name, mut gpu, util) = if narrow { (10, 11, 5) } else { (12, 12, 9) };
+        let (mut name, mut gpu, util) = if narrow { (10, 11, 6) } else { (12, 12, 9) };
         let rate = if narrow { 9 } else { 10 };
-        let mut next = if narrow { 12 } else { 20 };
+        let mut next = if narrow { 11 } else { 20 };
         let fixed = SIGNS + name + gap + FLAGS + gpu + gap + util + gap + rate + gap + next;
         // With a curve the figure needs no more room than itself.
         let extra = |column: &(&str, u16)| match column {

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 
 use super::format;
 use super::language::Unit;
-use super::paint::{Paint, Runs, dim, run, runs_width};
+use super::paint::{Paint, Runs, dim, plain, run, runs_width};
 use super::scene::Scene;
 use super::text::{Phrase, Word};
 use super::theme::Role;
@@ -60,7 +60,9 @@ fn parts(scene: &Scene) -> Vec<Part> {
         title.push(run(format!("  {}", language.word(Word::ReadOnly)), Role::Accent));
     }
     add(0, title);
-    add(0, burn(scene));
+    if !world.fleet.accounts.is_empty() {
+        add(0, burn(scene));
+    }
     if let Some(waste) = format::burn(&world.totals.waste, scene.currency(), scene.look) {
         add(1, vec![run(language.phrase(&Phrase::Wasting { rate: &waste }), Role::Waste)]);
     }
@@ -68,14 +70,7 @@ fn parts(scene: &Scene) -> Vec<Part> {
         add(2, vec![run(language.phrase(&Phrase::InTrouble { count: view.trouble }), Role::Urgent)]);
     }
     if let Some(prepaid) = format::burn(&world.totals.prepaid, scene.currency(), scene.look) {
-        add(4, vec![dim(language.phrase(&Phrase::Prepaid { rate: &prepaid }))]);
-    }
-    if let Some(Collector::Other { owner, .. }) = &world.collector {
-        add(3, vec![run(language.phrase(&Phrase::LooksOn { host: &owner.host, pid: owner.pid }), Role::Accent)]);
-    }
-    let notices = world.ledger_notices.len() + view.fixed.notices.len();
-    if notices > 0 {
-        add(5, vec![dim(language.phrase(&Phrase::Notices { count: notices }))]);
+        add(3, vec![dim(language.phrase(&Phrase::Prepaid { rate: &prepaid }))]);
     }
     parts
 }
@@ -116,7 +111,8 @@ fn attention(scene: &Scene) -> Runs {
     }
 }
 
-/// The rule with the names of the views on it, the present one in the accent.
+/// The rule with the names of the views on it, the present one in the accent; at its right what this
+/// program is to the others, and whether it has something to say.
 fn tabs(paint: &mut Paint, scene: &Scene, area: Rect) {
     paint.rule(area.x, area.y, area.width);
     let mut x = area.x + 1;
@@ -126,6 +122,20 @@ fn tabs(paint: &mut Paint, scene: &Scene, area: Rect) {
         let text = format!(" {key} {} ", scene.look.language.word(word));
         x = paint.text(x, area.y, area.right().saturating_sub(x), &text, role) + 1;
     }
+    let (world, language) = (&scene.state.world, scene.look.language);
+    let mut right = Runs::new();
+    if let Some(Collector::Other { owner, .. }) = &world.collector {
+        let text = language.phrase(&Phrase::LooksOn { host: &owner.host, pid: owner.pid });
+        right.push(run(format!(" {text} "), Role::Accent));
+    }
+    let notices = world.ledger_notices.len() + scene.state.view.fixed.notices.len();
+    if notices > 0 {
+        right.push(run(scene.look.glyphs.horizontal, Role::Rule));
+        right.push(plain(format!(" {} ", language.phrase(&Phrase::Notices { count: notices }))));
+        right.push(run("? ", Role::Accent));
+    }
+    let room = area.right().saturating_sub(x + 1);
+    paint.runs_right(x, area.y, room, &right);
 }
 
 /// One line for each account in trouble; the last says how many more there are.

@@ -120,7 +120,7 @@ fn sums(scene: &Scene, plan: &Plan, labels: u16, width: u16) -> Vec<Runs> {
         let saves = plan.saves();
         let mut value = match format::burn(&saves, first, scene.look) {
             Some(rate) => vec![run(format!("{rate}{more}"), Role::Strong)],
-            None if incomplete => vec![dim(language.word(Word::Unknown))],
+            None if incomplete || plan.targets.iter().any(is_doubtful) => vec![dim(language.word(Word::Unknown))],
             None => vec![plain(language.word(Word::Nothing))],
         };
         let by_day: Vec<String> = format::in_order(saves.rates(), first)
@@ -200,7 +200,7 @@ fn target_line(scene: &Scene, plan: &Plan, target: &Target) -> Runs {
     let rate = match format::rates(&figures, scene.currency(), scene.look) {
         Some(rate) if !target.rates_complete => format!("{rate}+"),
         Some(rate) => rate,
-        None if target.rates_complete => language.word(Word::Nothing).to_owned(),
+        None if target.rates_complete && !is_doubtful(target) => language.word(Word::Nothing).to_owned(),
         None => scene.look.glyphs.dash.to_owned(),
     };
     let rate = format!("{}{rate}", " ".repeat(usize::from(10u16.saturating_sub(format::width(&rate)))));
@@ -214,6 +214,11 @@ fn target_line(scene: &Scene, plan: &Plan, target: &Target) -> Runs {
         runs.push(run(format!("  {}", language.phrase(&Phrase::Deletes { places: &places })), Role::Urgent));
     }
     runs
+}
+
+/// Nobody knows whether it is charged for now.
+fn is_doubtful(target: &Target) -> bool {
+    !target.prepaid && matches!(target.phase, Phase::Provisioning | Phase::Stopping | Phase::Unknown)
 }
 
 fn left_out(scene: &Scene, plan: &Plan, width: u16) -> Vec<Runs> {

@@ -206,6 +206,13 @@ impl Story {
         self.world(WorldEvent::Acted { op, answer: Ok(Accepted::Done) })
     }
 
+    /// The provider says that there is no such id any more, when an action asks again.
+    pub fn gone(&mut self, id: &str) -> &mut Self {
+        let operation = self.state.world.under_way().find(|one| one.target.identity.id.as_str() == id).unwrap();
+        let (op, identity) = (operation.id, operation.target.identity.clone());
+        self.world(WorldEvent::LookedUp { op: Some(op), identity, found: Ok(Found::NoSuchId) })
+    }
+
     /// The screen as text, with its styles.
     pub fn picture(&mut self, width: u16, height: u16, look: &Look) -> String {
         let (buffer, cursor) = self.paint(width, height, look);

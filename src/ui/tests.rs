@@ -13,7 +13,7 @@ use super::text::Language;
 use super::theme::{Background, Colours, Theme};
 use crate::app::action::Code;
 use crate::app::event::WorldEvent;
-use crate::rules::memory::LedgerNotice;
+use crate::rules::memory::{Collector, LedgerNotice, Owner};
 
 const LANGUAGES: [(Language, &str); 2] = [(Language::English, "en"), (Language::Chinese, "zh")];
 const SIZES: [(u16, u16); 4] = [(60, 16), (80, 24), (120, 30), (200, 50)];
@@ -117,6 +117,50 @@ fn a_stopped_row_and_one_that_cannot_stop() {
 }
 
 #[test]
+fn marks_and_a_message() {
+    check("marks", &[(80, 24)], || {
+        let mut story = fleet();
+        story.at("llama-ft").press("  p");
+        story
+    });
+}
+
+/// What is missing, gone, queued, ends soon, came up broken, or has no GPU.
+#[test]
+fn rows_that_are_not_as_they_should_be() {
+    check("odd_rows", &[(80, 24), (120, 30)], || {
+        let mut story = Story::over(&["runpod/team"]);
+        let row = |id: &str, name: &str| instance(id, name, "A100 80GB", 1, usd("1.69"), usd("0.033"));
+        let mut queued = stopped(row("b", "queued"));
+        queued.remarks = vec![Remark::StartQueued];
+        let mut ends = row("c", "ends-soon");
+        ends.ends_at = Some("2026-12-01T08:30:00Z".parse().unwrap());
+        let mut broken = row("d", "broken");
+        broken.phase = Phase::Failed;
+        broken.remarks = vec![Remark::BootFailed];
+        let mut rescue = row("e", "rescue");
+        rescue.remarks = vec![Remark::NoGpus];
+        let mut strange = row("f", "strange");
+        strange.phase = Phase::Unknown;
+        strange.provider_phase = Some("hibernating".to_owned());
+        strange.rates = Rates::unknown().with(Component::Disk, usd("0.033"));
+        let mut cpu = row("g", "cpu-only");
+        cpu.gpus = Some(providers::gpu::Gpus { model: String::new(), count: 0, memory_gib: None });
+        let mut paying = stopped(row("h", "stopped-but-billed"));
+        paying.rates = Rates::known().with(Component::Compute, usd("1.69"));
+        let kept = vec![queued, ends, broken, rescue, strange, cpu, paying];
+        story.poll("team", [vec![row("a", "missing"), row("z", "gone")], kept.clone()].concat());
+        story.poll("team", [vec![row("z", "gone")], kept.clone()].concat());
+        story.at("gone").press("xxgone").code(Code::Enter).wait(1);
+        story.looked_up(row("z", "gone"));
+        story.poll("team", kept).wait(1);
+        story.gone("z");
+        story.at("strange");
+        story
+    });
+}
+
+#[test]
 fn the_first_run() {
     check("first_run", &[(60, 16), (80, 24)], || {
         Story::offering(&[("runpod", "RUNPOD_API_KEY"), ("vast", "VAST_API_KEY")])
@@ -181,6 +225,18 @@ fn read_only_says_so() {
         story.state.view.fixed.demo = true;
         story.state.view.fixed.notices.push("[budgets] is not acted on by this version.".to_owned());
         story.world(WorldEvent::Ledger(LedgerNotice::Newer));
+        story
+    });
+}
+
+#[test]
+fn who_only_looks_on_is_told() {
+    check("looking_on", &[(80, 24)], || {
+        let mut story = fleet();
+        let owner = Owner { host: "tower".to_owned(), pid: 4711 };
+        let until = story.now;
+        story.world(WorldEvent::Collector(Collector::Other { owner, until }));
+        story.at("sd-lora").press("s");
         story
     });
 }
@@ -354,40 +410,31 @@ const PHASES: [Phase; 10] = [
     Phase::Unknown,
 ];
 
-/// The states of a screen that has to bear any size.
-fn states() -> Vec<Story> {
-    let press = |keys: &str| {
-        let mut story = nasty();
-        story.press(keys);
-        story
+/// How many states of a screen have to bear any size.
+const STATES: usize = 13;
+
+/// One of them.
+fn state(at: usize) -> Story {
+    let mut story = match at {
+        0 => fleet(),
+        1 => under_way(),
+        2 => Story::offering(&[("runpod", "RUNPOD_API_KEY"), ("🦀", "训练")]),
+        _ => nasty(),
     };
-    let mut plan = nasty();
-    plan.at("训练机-01").press("x");
-    let mut typed = nasty();
-    typed
-        .at("very-long-name-without-any-space-0123456789-0123456789")
-        .press("xx长名字🦀 and more than there is room for in it");
-    let mut bulk = nasty();
-    bulk.press("          x");
-    let mut leave = nasty();
-    leave.press("jx");
-    let mut offered = Story::offering(&[("runpod", "RUNPOD_API_KEY"), ("🦀", "训练")]);
-    offered.press("/训练🦀");
-    vec![
-        press(""),
-        press("g"),
-        press("g?"),
-        press("e"),
-        press("6"),
-        press("/训练🦀"),
-        plan,
-        typed,
-        bulk,
-        leave,
-        offered,
-        fleet(),
-        under_way(),
-    ]
+    let long = "very-long-name-without-any-space-0123456789-0123456789";
+    match at {
+        2 | 3 => story.press("/训练🦀"),
+        4 => story.press("g"),
+        5 => story.press("g?"),
+        6 => story.press("e"),
+        7 => story.press("6"),
+        8 => story.at("训练机-01").press("x"),
+        9 => story.at(long).press("xx长名字🦀 and more than there is room for in it"),
+        10 => story.press("          x"),
+        11 => story.press("jx"),
+        _ => &mut story,
+    };
+    story
 }
 
 /// TUI-02, TUI-12 and SEC-04: at no size does it panic, and nothing that controls reaches a cell.
@@ -398,7 +445,7 @@ fn every_state_bears_every_size() {
         look(Language::English),
         Look { theme: Theme::new(Colours::None, Background::Light), glyphs: &ASCII, language: Language::Chinese },
     ];
-    for mut story in states() {
+    for mut story in (0..STATES).map(state) {
         for look in &looks {
             for (width, height) in sizes {
                 assert_clean(&story.paint(width, height, look).0);
@@ -410,9 +457,9 @@ fn every_state_bears_every_size() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
-    fn no_size_panics(width in 0u16..=220, height in 0u16..=70, state in 0usize..13, chinese in any::<bool>()) {
+    fn no_size_panics(width in 0u16..=220, height in 0u16..=70, at in 0usize..STATES, chinese in any::<bool>()) {
         let language = if chinese { Language::Chinese } else { Language::English };
-        let mut story = states().swap_remove(state);
+        let mut story = state(at);
         assert_clean(&story.paint(width, height, &look(language)).0);
     }
 

@@ -66,6 +66,7 @@ pub fn word(word: Word) -> &'static str {
         Word::MayBeCharged => "may be charged",
         Word::PaidAhead => "paid ahead",
         Word::SavesNothing => "saves nothing",
+        Word::SavesUnknown => "what it saves is not known",
         Word::ListComma | Word::Comma => ", ",
         Word::Semicolon => "; ",
         Word::Answer => "answer",
@@ -126,7 +127,7 @@ pub fn phrase(phrase: &Phrase) -> String {
         Phrase::MoreInTrouble { count } => format!("and {} in trouble", many(count, "more account", "more accounts")),
         Phrase::TroubleSince { age } => format!("for {age}"),
         Phrase::LooksOn { host, pid } => format!("looking on: {host} ({pid}) collects"),
-        Phrase::Notices { count } => format!("{} ?", many(count, "notice", "notices")),
+        Phrase::Notices { count } => many(count, "notice", "notices"),
         Phrase::Confirmed { action } => done(action).to_owned(),
         Phrase::GoneSince { age } => format!("gone {age} ago"),
         Phrase::MissingSince { age } => format!("missing for {age}"),
@@ -212,7 +213,7 @@ pub fn phrase(phrase: &Phrase) -> String {
         Phrase::ConfigAt { path } => format!("It is written to {path}, without the key itself."),
         Phrase::OrConfigAt { path } => format!("or write an account into {path}"),
         Phrase::NothingMatches { filter, hidden } => format!("Nothing matches `{filter}`; {hidden} hidden."),
-        Phrase::AccountsAsked { count } => format!("{} asked.", many(count, "account is", "accounts are")),
+        Phrase::AccountsAsked { count } => format!("{} asked.", many(count, "account", "accounts")),
     }
 }
 

@@ -5,9 +5,23 @@ use providers::model::Action;
 
 use crate::rules::saga::Operation;
 
-/// A text without arguments.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Word {
+/// Defines the words and the list of all of them.
+macro_rules! words {
+    ($($(#[$doc:meta])* $word:ident,)*) => {
+        /// A text without arguments.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Word {
+            $($(#[$doc])* $word,)*
+        }
+
+        impl Word {
+            /// All of them, in this order.
+            pub const ALL: &[Word] = &[$(Word::$word,)*];
+        }
+    };
+}
+
+words! {
     // The header and the views.
     Demo,
     ReadOnly,
@@ -61,6 +75,7 @@ pub enum Word {
     MayBeCharged,
     PaidAhead,
     SavesNothing,
+    SavesUnknown,
     /// Between two things of a list.
     ListComma,
     /// Between two remarks.
@@ -109,47 +124,6 @@ pub enum Word {
     NotAskedYet,
     NothingDone,
     NothingDoneWhy,
-}
-
-impl Word {
-    /// All of them, for tests.
-    #[cfg(test)]
-    pub const ALL: &[Word] = &[
-        Word::Demo,
-        Word::ReadOnly,
-        Word::Fleet,
-        Word::Activity,
-        Word::Notices,
-        Word::InFull,
-        Word::Name,
-        Word::Gpu,
-        Word::Util,
-        Word::Memory,
-        Word::PerHour,
-        Word::Next,
-        Word::Account,
-        Word::Project,
-        Word::Region,
-        Word::Up,
-        Word::When,
-        Word::Who,
-        Word::What,
-        Word::On,
-        Word::State,
-        Word::SavesHead,
-        Word::NoGpu,
-        Word::NoProject,
-        Word::StoppedBilled,
-        Word::StoppedDisk,
-        Word::StoppedFree,
-        Word::Spot,
-        Word::Reserved,
-        Word::ReclaimAnyTime,
-        Word::ReadOnlyAccount,
-        Word::Protected,
-        Word::NotMine,
-        Word::NeedsYou,
-    ];
 }
 
 /// A text with arguments. Figures come ready for the screen.
