@@ -1,6 +1,7 @@
 //! The screen: `draw` reads the state and paints it. It changes nothing and asks nobody.
 
 mod activity;
+mod columns;
 mod details;
 mod empty;
 mod fleet;
