@@ -14,6 +14,7 @@ use super::rows::{GroupKey, GroupSum, Line};
 use crate::rules::fleet::{Account, Fleet, Totals};
 use crate::rules::memory::{Collector, LedgerNotice};
 use crate::rules::plan::Plan;
+use crate::rules::runway::Runway;
 use crate::rules::saga::{OpId, Operation};
 use crate::rules::settings::{Rules, Settings};
 
@@ -31,6 +32,8 @@ pub struct World {
     pub fleet: Fleet,
     /// Sums over the fleet, kept with it: the header reads them at every frame.
     pub totals: Totals,
+    /// The account whose money ends first, kept with the fleet for the same reason.
+    pub runway: Option<Runway>,
     pub settings: Settings,
     /// Actions under way, and those that ended in this run or shortly before.
     pub operations: BTreeMap<OpId, Operation>,
@@ -62,6 +65,7 @@ impl World {
         World {
             fleet: Fleet { accounts, ..Fleet::default() },
             totals: Totals::default(),
+            runway: None,
             settings: Settings { rules, single: BTreeMap::new() },
             operations: BTreeMap::new(),
             collector: None,

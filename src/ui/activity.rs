@@ -24,9 +24,12 @@ struct Columns {
 
 impl Columns {
     fn fit(area: Rect) -> Self {
-        let narrow = area.width < 76;
-        let (when, what, saves) = (10, 8, 10);
-        let name = if narrow { 14 } else { 24 };
+        let (when, what, saves) = (10, 8, 9);
+        let name = match area.width {
+            0..76 => 14,
+            76..100 => 18,
+            _ => 26,
+        };
         let who = if area.width >= 110 { 20 } else { 0 };
         let mut x = area.x + 2;
         let mut next = |width: u16| {
@@ -94,7 +97,10 @@ fn saves(scene: &Scene, operation: &Operation) -> Run {
     let saved = format::in_order(&operation.target.saves(), scene.currency());
     let text = saved.first().map(|rate| format::bare_rate(*rate, scene.look.glyphs));
     match (text, &operation.step) {
-        (Some(text), Step::Ended { outcome: Outcome::Done { .. }, .. }) => run(text, Role::Good),
+        (Some(text), Step::Ended { outcome: Outcome::Done { .. }, .. }) => {
+            let fresh = scene.confirmed(&operation.target.identity).is_some_and(|latest| latest.id == operation.id);
+            run(text, if fresh { Role::Good } else { Role::Plain })
+        }
         (None, _) | (Some(_), Step::Ended { .. }) => dim(scene.look.glyphs.dash),
         (Some(text), _) => dim(text),
     }
@@ -106,7 +112,8 @@ fn state(scene: &Scene, operation: &Operation) -> Run {
         Step::Ended { outcome, .. } => {
             let role = match outcome {
                 Outcome::Done { .. } => Role::Plain,
-                Outcome::Queued(_) | Outcome::Refused(_) => Role::Waste,
+                Outcome::Queued(_) => Role::Waste,
+                Outcome::Refused(_) => Role::Urgent,
                 Outcome::NotSent(_) | Outcome::Unproven => Role::Dim,
             };
             run(scene.look.language.outcome(outcome), role)
@@ -127,7 +134,7 @@ pub fn operation_lines(scene: &Scene, at: usize) -> Vec<Runs> {
         vec![run(title, Role::Strong), dim(format!("  {account}  {}", target.identity.id))],
         vec![state(scene, operation)],
     ];
-    let mut add = |word: Word, value: Runs| lines.push(labelled(language.word(word), 12, value));
+    let mut add = |word: Word, value: Runs| lines.push(labelled(&language.word(word).to_lowercase(), 12, value));
     let began = format!(
         "{}, {}",
         scene.moment(operation.began_at),

@@ -6,8 +6,9 @@ use ratatui::layout::Rect;
 
 use super::fleet;
 use super::format;
+use super::header;
 use super::language::Language;
-use super::paint::{Paint, Run, Runs, dim, plain, run, wrap};
+use super::paint::{Paint, Run, Runs, dim, plain, run, runs_width, wrap};
 use super::scene::{Scene, name_of};
 use super::text::{Phrase, Word};
 use super::theme::Role;
@@ -15,6 +16,7 @@ use crate::app::rows::{self, GroupKey, Line};
 use crate::app::state::Tab;
 use crate::app::update::stop_or_start_of;
 use crate::rules::fleet::Known;
+use crate::rules::runway;
 
 /// Cells of a GPU's bar.
 const BAR: usize = 8;
@@ -25,7 +27,6 @@ const GPU_CELLS: u16 = 48;
 
 /// Below the list: a rule and few lines.
 pub fn below(paint: &mut Paint, scene: &Scene, area: Rect) {
-    paint.rule(area.x, area.y, area.width);
     let room = Rect::new(area.x + 1, area.y + 1, area.width.saturating_sub(2), area.height.saturating_sub(1));
     let rows = usize::from(room.height);
     let lines = match subject(scene) {
@@ -34,6 +35,7 @@ pub fn below(paint: &mut Paint, scene: &Scene, area: Rect) {
         Subject::Group(key) => group_lines(scene, key),
         Subject::Operation(at) => super::activity::operation_lines(scene, at),
     };
+    paint.rule(area.x, area.y, area.width);
     for (row, line) in lines.iter().take(rows).enumerate() {
         paint.runs(room.x, room.y + row as u16, room.width, line);
     }
@@ -79,16 +81,23 @@ fn instance_below(scene: &Scene, known: &Known<Instance>, width: u16, rows: usiz
     let actions = [first_action(scene, known), Action::Release].map(|action| action_line(scene, known, action));
     // A row for the cost and one for each action are kept free whatever comes before.
     let room = rows.saturating_sub(lines.len() + 1 + actions.len());
-    let gpus = gpu_lines(scene, known, width);
-    if gpus.len() > room && room > 0 {
-        let per_line = usize::from((width / GPU_CELLS).max(1));
-        let count = known.row.usage.as_ref().map_or(0, |usage| usage.gpus.len());
-        let more = count.saturating_sub((room - 1) * per_line);
-        lines.extend(gpus.into_iter().take(room - 1));
-        lines.push(vec![dim(scene.look.language.phrase(&Phrase::MoreGpus { count: more }))]);
-    } else {
-        lines.extend(gpus);
+    let mut gpus = gpu_lines(scene, known, width);
+    let mut host = host_line(scene, known);
+    if gpus.len() > room {
+        gpus = gpu_summary(scene, known).into_iter().collect();
     }
+    match gpus.as_mut_slice() {
+        // Beside a single line there is room.
+        [only] if !host.is_empty() && runs_width(only) + runs_width(&host) + 4 <= width => {
+            only.push(plain("    "));
+            only.append(&mut host);
+        }
+        _ => {}
+    }
+    if !host.is_empty() && gpus.len() < room {
+        gpus.push(host);
+    }
+    lines.extend(gpus.into_iter().take(room));
     lines.push(costs(scene, known));
     let mut spare = rows.saturating_sub(lines.len() + actions.len());
     for action in actions {
@@ -125,6 +134,7 @@ fn instance_side(scene: &Scene, known: &Known<Instance>, width: u16) -> Vec<Runs
     if !gpus.is_empty() {
         lines.push(Runs::new());
         lines.extend(gpus);
+        lines.push(host_line(scene, known));
     }
     lines.push(Runs::new());
     lines.push(total_cost(scene, known));
@@ -188,7 +198,7 @@ fn facts(scene: &Scene, known: &Known<Instance>) -> Vec<Run> {
         facts.push(plain(language.phrase(&Phrase::UpFor { time: &up })));
     }
     if let Some(ends) = known.row.ends_at {
-        facts.push(run(language.phrase(&Phrase::Ends { at: &scene.moment(ends) }), Role::Waste));
+        facts.push(plain(language.phrase(&Phrase::Ends { at: &scene.moment(ends) })));
     }
     if scene.is_protected(known) {
         facts.push(run(language.word(Word::Protected), Role::Accent));
@@ -196,12 +206,13 @@ fn facts(scene: &Scene, known: &Known<Instance>) -> Vec<Run> {
     if !scene.is_mine(known) {
         facts.push(dim(language.word(Word::NotMine)));
     }
-    facts.extend(known.row.remarks.iter().map(|remark| run(language.remark(*remark), Role::Waste)));
-    facts.extend(known.row.note.iter().map(dim));
+    facts.extend(known.row.remarks.iter().map(|remark| run(language.remark(*remark), fleet::remark_role(*remark))));
+    // "Rented by user" and the like say nothing about a machine that runs.
+    facts.extend(known.row.note.iter().filter(|_| known.row.phase != Phase::Running).map(dim));
     if let Some(as_of) = scene.account(&known.identity.account).and_then(|account| account.as_of)
         && scene.is_old(&known.identity.account)
     {
-        facts.push(run(language.phrase(&Phrase::Old { age: &scene.since(as_of) }), Role::Waste));
+        facts.push(plain(language.phrase(&Phrase::Old { age: &scene.since(as_of) })));
     }
     facts
 }
@@ -228,20 +239,63 @@ fn gpu_lines(scene: &Scene, known: &Known<Instance>, width: u16) -> Vec<Runs> {
         true => language.word(Word::AllGpus).to_owned(),
         false => format!("GPU {}", gpu.index),
     };
-    let mut lines: Vec<Runs> = usage
+    usage
         .gpus
         .chunks(per_line)
         .map(|gpus| {
             let mut line = Runs::new();
             for gpu in gpus {
-                let used: u16 = super::paint::runs_width(&line);
+                let used = runs_width(&line);
                 let start = used.next_multiple_of(GPU_CELLS);
                 line.push(plain(" ".repeat(usize::from(start - used))));
                 line.extend(gpu_figures(scene, gpu, &label(gpu)));
             }
             line
         })
-        .collect();
+        .collect()
+}
+
+/// All GPUs in one line: a bar for each, then mean, range and sums.
+fn gpu_summary(scene: &Scene, known: &Known<Instance>) -> Option<Runs> {
+    let (language, glyphs) = (scene.look.language, scene.look.glyphs);
+    let usage = known.row.usage.as_ref()?;
+    let mut runs = vec![dim(format!("{} GPU ", usage.gpus.len()))];
+    for gpu in usage.gpus.iter().take(16) {
+        runs.push(match gpu.utilization {
+            Some(share) => dim(glyphs.height(share)),
+            None => dim(glyphs.dash),
+        });
+    }
+    if let Some(mean) = usage.mean_utilization() {
+        let known = usage.gpus.iter().filter_map(|gpu| gpu.utilization);
+        let (least, most) = known.fold((f64::MAX, f64::MIN), |(least, most), one| (least.min(one), most.max(one)));
+        let (least, most) = (format::percent(least), format::percent(most));
+        runs.push(plain(format!("  {}", format::percent(mean))));
+        if least != most {
+            let range = language.phrase(&Phrase::Range { from: &least, to: &most });
+            runs.push(dim(format!(" ({range})")));
+        }
+    }
+    let sum = |figure: fn(&GpuSample) -> Option<u64>| {
+        let figures: Option<Vec<u64>> = usage.gpus.iter().map(figure).collect();
+        figures.map(|figures| figures.iter().fold(0, |sum: u64, one| sum.saturating_add(*one)))
+    };
+    if let (Some(used), Some(total)) = (sum(|gpu| gpu.memory_used_bytes), sum(|gpu| gpu.memory_total_bytes)) {
+        runs.push(plain(format!("  {}/{} G", format::gib(used), format::gib(total))));
+    }
+    let power: Option<Vec<f64>> = usage.gpus.iter().map(|gpu| gpu.power_watts).collect();
+    if let Some(power) = power.map(|watts| watts.iter().sum::<f64>()).filter(|watts| watts.is_finite()) {
+        runs.push(plain(format!("  {power:.0} W")));
+    }
+    Some(runs)
+}
+
+/// Use of the machine around the GPUs, and how old all of it is.
+fn host_line(scene: &Scene, known: &Known<Instance>) -> Runs {
+    let language = scene.look.language;
+    let Some(usage) = known.row.usage.as_ref().filter(|_| scene.phase(known) == Phase::Running) else {
+        return Runs::new();
+    };
     let mut host = Vec::new();
     if let Some(cpu) = usage.cpu {
         host.push(plain(format!("CPU {}", format::percent(cpu))));
@@ -252,17 +306,7 @@ fn gpu_lines(scene: &Scene, known: &Known<Instance>, width: u16) -> Vec<Runs> {
     if scene.now.duration_since(usage.as_of).as_secs() > 60 {
         host.push(dim(language.phrase(&Phrase::Old { age: &scene.since(usage.as_of) })));
     }
-    match lines.last_mut() {
-        // Beside a single GPU there is room.
-        Some(only) if usage.gpus.len() == 1 && width >= GPU_CELLS + 24 => {
-            let used = super::paint::runs_width(only);
-            only.push(plain(" ".repeat(usize::from(GPU_CELLS.saturating_sub(used)))));
-            only.extend(separated(scene, host));
-        }
-        _ if !host.is_empty() => lines.push(separated(scene, host)),
-        _ => {}
-    }
-    lines
+    separated(scene, host)
 }
 
 fn gpu_figures(scene: &Scene, gpu: &GpuSample, label: &str) -> Runs {
@@ -272,7 +316,7 @@ fn gpu_figures(scene: &Scene, gpu: &GpuSample, label: &str) -> Runs {
         Some(share) => {
             let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
             let full = (share * BAR as f64).round() as usize;
-            runs.push(run(glyphs.bar_full.repeat(full), Role::Accent));
+            runs.push(run(glyphs.bar_full.repeat(full), Role::Dim));
             runs.push(run(glyphs.bar_empty.repeat(BAR - full), Role::Rule));
             runs.push(plain(format!(" {:>5}", format::percent(share))));
         }
@@ -347,11 +391,11 @@ pub fn first_action(scene: &Scene, known: &Known<Instance>) -> Action {
 
 fn action_line(scene: &Scene, known: &Known<Instance>, action: Action) -> Runs {
     let (mut head, parts) = action_parts(scene, known, action);
-    let used = super::paint::runs_width(&head);
+    let used = runs_width(&head);
     head.push(plain(" ".repeat(usize::from(ACTION_CELLS.saturating_sub(used).max(2)))));
     for (at, part) in parts.into_iter().enumerate() {
         if at > 0 {
-            head.push(dim("; "));
+            head.push(dim(scene.look.language.word(Word::Semicolon)));
         }
         head.extend(part);
     }
@@ -365,6 +409,9 @@ fn action_parts(scene: &Scene, known: &Known<Instance>, action: Action) -> (Runs
     let hindrance = scene.hindrance(known, action);
     let key_role = if hindrance.is_some() { Role::Dim } else { Role::Accent };
     let head = vec![run(key, key_role), run(format!(" {}", language.action(action)), key_role)];
+    if let Some(operation) = scene.operation(&known.identity).filter(|operation| operation.action == action) {
+        return (head, vec![vec![fleet::step(scene, operation)]]);
+    }
     if let Some(hindrance) = hindrance {
         return (head, vec![vec![dim(language.hindrance(&hindrance, action))]]);
     }
@@ -380,8 +427,14 @@ fn action_parts(scene: &Scene, known: &Known<Instance>, action: Action) -> (Runs
         }
     } else {
         let saves = if prepaid { Vec::new() } else { less(&before, &after) };
+        let rates = known.rates();
+        let doubtful = !rates.complete || rates.lines.iter().any(|line| !line.certain);
         parts.push(match format::rates(&saves, first, scene.look) {
-            Some(rate) => vec![plain(language.phrase(&Phrase::Saves { rate: &rate }))],
+            Some(rate) => {
+                let more = if rates.complete { "" } else { "+" };
+                vec![plain(language.phrase(&Phrase::Saves { rate: &format!("{rate}{more}") }))]
+            }
+            None if doubtful && !prepaid => vec![dim(language.word(Word::SavesUnknown))],
             None => vec![dim(language.word(Word::SavesNothing))],
         });
         if let Some(rate) = scene.total(&after, !effect.rates_after.complete) {
@@ -427,7 +480,9 @@ pub fn places(language: Language, places: &[DataPlace]) -> String {
 
 fn place_words(language: Language, place: &DataPlace) -> String {
     let kind = language.data_kind(place.kind);
-    let name = match (&place.path, &place.name) {
+    // The root of the file system says less than what it lies on.
+    let path = place.path.as_ref().filter(|path| *path != "/");
+    let name = match (path, &place.name) {
         (Some(path), Some(name)) => format!("{path} ({name})"),
         (Some(path), None) => path.clone(),
         (None, Some(name)) => format!("{kind} {name}"),
@@ -477,7 +532,10 @@ fn account_lines(scene: &Scene, name: &AccountName) -> Vec<Runs> {
     }
     let balance = fleet::balance(scene, name);
     if !balance.is_empty() {
-        lines.push(labelled(scene, Word::Balance, balance));
+        lines.push(balance);
+    }
+    if let Some(runway) = runway::runway(&scene.state.world.fleet, account) {
+        lines.push(vec![header::runway(scene, &runway)]);
     }
     if let Some(burn) = account.balance.as_ref().and_then(|balance| balance.value.provider_burn) {
         let rate = format::rate(burn, scene.look);
@@ -485,18 +543,14 @@ fn account_lines(scene: &Scene, name: &AccountName) -> Vec<Runs> {
     }
     if let Some(error) = &account.balance_error {
         let error = language.error_kind(&error.kind);
-        lines.push(vec![run(language.phrase(&Phrase::BalanceUnknown { error: &error }), Role::Waste)]);
+        lines.push(vec![plain(language.phrase(&Phrase::BalanceUnknown { error: &error }))]);
     }
     if let Some(trouble) = &account.trouble {
         let text = language.trouble(&trouble.value);
         lines.push(vec![run(format!("{} ", scene.look.glyphs.needs_you), Role::Urgent), plain(text)]);
     } else if !account.problems.is_empty() {
         let text = language.phrase(&Phrase::Problems { count: account.problems.len() });
-        lines.push(vec![
-            run(text, Role::Waste),
-            run("   e", Role::Accent),
-            dim(format!(" {}", language.word(Word::InFull))),
-        ]);
+        lines.push(vec![plain(text), run("   e", Role::Accent), dim(format!(" {}", language.word(Word::InFull)))]);
     }
     if let Some(until) = account.pacing.quiet_until.or(account.pacing.backoff_until).filter(|until| *until > scene.now)
     {

@@ -2,22 +2,20 @@
 
 use ratatui::layout::Rect;
 
-use super::paint::{Paint, Runs, dim, plain, run};
+use super::paint::{Paint, Runs, dim, plain, run, wrap};
 use super::scene::Scene;
 use super::text::{Phrase, Word};
 use super::theme::Role;
+use crate::rules::fleet::Freshness;
 
-/// Paints the empty fleet; false when there are lines to show instead.
-pub fn paint(paint: &mut Paint, scene: &Scene, area: Rect) -> bool {
-    if !scene.state.view.lines.is_empty() {
-        return false;
-    }
+/// Paints the empty fleet.
+pub fn paint(paint: &mut Paint, scene: &Scene, area: Rect) {
+    let width = area.width.saturating_sub(4).min(100);
     let lines = lines(scene);
-    let y = area.y + 1;
-    for (row, line) in lines.iter().take(usize::from(area.height.saturating_sub(1))).enumerate() {
-        paint.runs(area.x + 2, y + row as u16, area.width.saturating_sub(4), line);
+    let wrapped = lines.iter().flat_map(|line| wrap(line, width, 0));
+    for (row, line) in wrapped.take(usize::from(area.height.saturating_sub(1))).enumerate() {
+        paint.runs(area.x + 2, area.y + 1 + row as u16, width, &line);
     }
-    true
 }
 
 fn lines(scene: &Scene) -> Vec<Runs> {
@@ -97,7 +95,7 @@ fn loading(scene: &Scene) -> Vec<Runs> {
     for account in &scene.state.world.fleet.accounts {
         let mut line = vec![plain(format!("  {}  ", scene.account_title(&account.name)))];
         line.push(match (&account.trouble, account.pacing.in_flight) {
-            (Some(trouble), _) => run(language.trouble(&trouble.value), Role::Urgent),
+            (Some(_), _) => run(language.freshness(Freshness::Failed), Role::Urgent),
             (None, Some(asked)) => dim(language.phrase(&Phrase::AskingFor { age: &scene.since(asked) })),
             (None, None) => dim(language.word(Word::NotAskedYet)),
         });

@@ -3,6 +3,7 @@
 use providers::model::{Instance, Market, Phase, Rates, Remark};
 use ratatui::layout::Rect;
 
+use super::columns::{Column, Columns, FLAGS, FRACTION, SIGNS, SPARK};
 use super::format;
 use super::paint::{Paint, Run, Runs, dim, plain, run};
 use super::scene::{Scene, name_of};
@@ -13,116 +14,17 @@ use crate::app::rows::{self, GroupKey, Line};
 use crate::rules::fleet::{Freshness, Known};
 use crate::rules::saga::{Operation, Step};
 
-/// Cursor, mark, phase and the sign of what needs somebody stand before the name.
-const SIGNS: u16 = 6;
-/// The signs for spot and protected stand before the GPUs.
-const FLAGS: u16 = 3;
-const SPARK: u16 = 8;
-/// Digits of an hourly rate after its point, and one sign that may follow.
-const FRACTION: u16 = 5;
 /// After so long an unanswered question is worth a word.
 const ASKING_LONG: i64 = 5;
-
-/// One column's place.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Column {
-    x: u16,
-    width: u16,
-}
-
-/// Places of all columns; those that left have no width.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Columns {
-    name: Column,
-    gpu: Column,
-    util: Column,
-    spark: bool,
-    memory: Column,
-    rate: Column,
-    next: Column,
-    account: Column,
-    project: Column,
-    region: Column,
-    up: Column,
-}
-
-impl Columns {
-    /// They depend on the width and the grouping alone: nothing moves while values change.
-    fn fit(area: Rect, with_account: bool) -> Self {
-        let gap = if area.width < 76 { 1 } else { 2 };
-        let narrow = area.width < 76;
-        let mut optional = [
-            // In the order in which they leave.
-            ("up", 7),
-            ("region", 10),
-            ("project", 10),
-            ("memory", 9),
-            ("spark", SPARK + 1),
-            ("account", if with_account { 14 } else { 0 }),
-        ];
-        let (mut name, mut gpu, util) = if narrow { (10, 10, 5) } else { (12, 13, 9) };
-        let rate = if narrow { 9 } else { 11 };
-        let mut next = if narrow { 12 } else { 19 };
-        let fixed = SIGNS + name + gap + FLAGS + gpu + gap + util + gap + rate + gap + next + 1;
-        // With a curve the figure needs no more room than itself.
-        let extra = |column: &(&str, u16)| match column {
-            (_, 0) => 0,
-            ("spark", width) => width - (util - 5).min(*width),
-            (_, width) => width + gap,
-        };
-        for at in 0..optional.len() {
-            if fixed + optional.iter().map(extra).sum::<u16>() <= area.width {
-                break;
-            }
-            optional[at].1 = 0;
-        }
-        let mut spare = area.width.saturating_sub(fixed + optional.iter().map(extra).sum::<u16>());
-        let mut give = |column: &mut u16, most: u16| {
-            let more = spare.min(most.saturating_sub(*column));
-            *column += more;
-            spare -= more;
-        };
-        give(&mut name, 20);
-        give(&mut gpu, 16);
-        give(&mut next, 26);
-        if optional[5].1 > 0 {
-            give(&mut optional[5].1, 20);
-        }
-        if optional[2].1 > 0 {
-            give(&mut optional[2].1, 16);
-        }
-        give(&mut name, 34);
-        give(&mut next, u16::MAX);
-        let [(_, up), (_, region), (_, project), (_, memory), (_, spark), (_, account)] = optional;
-        let util = if spark > 0 { SPARK + 1 + 5 } else { util };
-
-        let mut columns = Columns { spark: spark > 0, ..Columns::default() };
-        let mut x = area.x + SIGNS;
-        let mut place = |column: &mut Column, width: u16, flags: u16| {
-            if width > 0 {
-                *column = Column { x: x + flags, width };
-                x += flags + width + gap;
-            }
-        };
-        place(&mut columns.name, name, 0);
-        place(&mut columns.gpu, gpu, FLAGS);
-        place(&mut columns.util, util, 0);
-        place(&mut columns.memory, memory, 0);
-        place(&mut columns.rate, rate, 0);
-        place(&mut columns.next, next, 0);
-        place(&mut columns.account, account, 0);
-        place(&mut columns.project, project, 0);
-        place(&mut columns.region, region, 0);
-        place(&mut columns.up, up, 0);
-        columns
-    }
-}
 
 /// Head and visible lines.
 pub fn paint(paint: &mut Paint, scene: &Scene, area: Rect) {
     let view = &scene.state.view;
     let grouping = rows::grouping(&scene.state.world, view);
-    let columns = Columns::fit(area, grouping != GroupName::Account);
+    let settings = &scene.state.world.settings;
+    let projects =
+        !settings.rules.projects.is_empty() || settings.single.values().any(|setting| setting.project.is_some());
+    let columns = Columns::fit(area, grouping != GroupName::Account, projects);
     head(paint, scene, &columns, area.y);
     let height = usize::from(area.height.saturating_sub(1));
     for (row, line) in view.lines.iter().skip(view.top).take(height).enumerate() {
@@ -330,7 +232,10 @@ fn rate_cell(paint: &mut Paint, scene: &Scene, column: Column, y: u16, rates: &R
     } else {
         ""
     };
-    paint.right(column.x, y, whole_width, &format!("{about}{sign}{whole}"), role);
+    // A long amount reaches into the gap before it: money is never cut.
+    let whole = format!("{about}{sign}{whole}");
+    let cells = format::width(&whole);
+    paint.text(fraction_x.saturating_sub(cells), y, cells, &whole, role);
     paint.text(fraction_x, y, FRACTION, &format!(".{fraction}{more}"), role);
 }
 
@@ -351,11 +256,12 @@ fn next(scene: &Scene, known: &Known<Instance>) -> Runs {
         let text = language.phrase(&Phrase::MissingSince { age: &scene.since(missing) });
         return vec![run(text, Role::Urgent)];
     }
-    let remarked = known.row.remarks.iter().find_map(|remark| match remark {
-        Remark::Outbid | Remark::BootFailed => Some(run(language.remark_short(*remark), Role::Urgent)),
-        Remark::StartQueued => Some(run(language.remark_short(*remark), Role::Waste)),
-        Remark::NoGpus | Remark::Locked | Remark::NothingSurvivesStop | Remark::StartTimeUnknown => None,
-    });
+    let remarked = known
+        .row
+        .remarks
+        .iter()
+        .find(|remark| matches!(remark, Remark::Outbid | Remark::BootFailed | Remark::StartQueued))
+        .map(|remark| run(language.remark_short(*remark), remark_role(*remark)));
     let mut runs: Runs = remarked.into_iter().collect();
     if let Some(ends) = known.row.ends_at {
         runs.push(plain(language.phrase(&Phrase::Ends { at: &scene.moment(ends) })));
@@ -371,19 +277,29 @@ fn next(scene: &Scene, known: &Known<Instance>) -> Runs {
         Market::Spot | Market::OnDemand => {}
     }
     if runs.is_empty()
-        && let Some(note) = known.row.note.as_deref().filter(|_| known.row.phase != Phase::Running)
+        && let Some(note) =
+            known.row.note.as_deref().filter(|_| !matches!(known.row.phase, Phase::Running | Phase::Stopped))
     {
         runs.push(dim(note));
     }
-    join(runs)
+    join(scene, runs)
+}
+
+/// What a remark means for the person.
+pub fn remark_role(remark: Remark) -> Role {
+    match remark {
+        Remark::Outbid | Remark::BootFailed => Role::Urgent,
+        Remark::StartQueued => Role::Waste,
+        Remark::NoGpus | Remark::Locked | Remark::NothingSurvivesStop | Remark::StartTimeUnknown => Role::Plain,
+    }
 }
 
 /// Puts separators between the parts.
-pub fn join(parts: Runs) -> Runs {
+fn join(scene: &Scene, parts: Runs) -> Runs {
     let mut out = Runs::new();
     for part in parts {
         if !out.is_empty() {
-            out.push(dim(", "));
+            out.push(dim(scene.look.language.word(Word::Comma)));
         }
         out.push(part);
     }
@@ -404,12 +320,11 @@ pub fn step(scene: &Scene, operation: &Operation) -> Run {
 fn age_first(scene: &Scene, known: &Known<Instance>, next: &mut Runs) {
     let as_of = scene.account(&known.identity.account).and_then(|account| account.as_of);
     let Some(as_of) = as_of else { return };
-    let role = if scene.freshness(&known.identity.account) == Freshness::Failed { Role::Urgent } else { Role::Waste };
-    let age = run(scene.look.language.phrase(&Phrase::Old { age: &scene.since(as_of) }), role);
+    let age = plain(scene.look.language.phrase(&Phrase::Old { age: &scene.since(as_of) }));
     let rest = std::mem::take(next);
     next.push(age);
     if !rest.is_empty() {
-        next.push(dim(", "));
+        next.push(dim(scene.look.language.word(Word::Comma)));
         next.extend(rest);
     }
 }
@@ -489,8 +404,8 @@ pub fn freshness(scene: &Scene, name: &providers::model::AccountName) -> Runs {
     let text = match (freshness, age) {
         (Freshness::Fresh, Some(age)) => (age, Role::Dim),
         (Freshness::Never, _) | (_, None) => (word(Freshness::Never).to_owned(), Role::Dim),
-        (Freshness::Partial, Some(age)) => (format!("{} {age}", word(freshness)), Role::Waste),
-        (Freshness::Stale, Some(age)) => (format!("{} {age}", word(freshness)), Role::Waste),
+        (Freshness::Partial, Some(age)) => (format!("{} {age}", word(freshness)), Role::Plain),
+        (Freshness::Stale, Some(age)) => (format!("{} {age}", word(freshness)), Role::Plain),
         (Freshness::Failed, Some(age)) => (format!("{} {age}", word(freshness)), Role::Urgent),
     };
     runs.push(run(format!("   {}", text.0), text.1));
@@ -522,64 +437,4 @@ pub fn balance(scene: &Scene, name: &providers::model::AccountName) -> Runs {
         runs.push(dim(format!("  {as_of}")));
     }
     runs
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn shown(width: u16, with_account: bool) -> Vec<&'static str> {
-        let columns = Columns::fit(Rect::new(0, 0, width, 20), with_account);
-        let optional = [
-            ("up", columns.up),
-            ("region", columns.region),
-            ("project", columns.project),
-            ("memory", columns.memory),
-            ("account", columns.account),
-        ];
-        let mut names: Vec<_> = optional.iter().filter(|(_, column)| column.width > 0).map(|(name, _)| *name).collect();
-        if columns.spark {
-            names.push("spark");
-        }
-        names
-    }
-
-    #[test]
-    fn columns_leave_by_their_rank() {
-        assert_eq!(shown(60, true), [""; 0]);
-        assert_eq!(shown(200, true), ["up", "region", "project", "memory", "account", "spark"]);
-        let mut before = 7;
-        for width in (60..=200).rev() {
-            let now = shown(width, true).len();
-            assert!(now <= before, "{width}: a column came back");
-            before = now;
-        }
-    }
-
-    #[test]
-    fn no_column_reaches_over_the_edge_or_into_another() {
-        for width in 60..=400 {
-            for with_account in [false, true] {
-                let columns = Columns::fit(Rect::new(0, 0, width, 20), with_account);
-                let all = [
-                    columns.name,
-                    columns.gpu,
-                    columns.util,
-                    columns.memory,
-                    columns.rate,
-                    columns.next,
-                    columns.account,
-                    columns.project,
-                    columns.region,
-                    columns.up,
-                ];
-                let placed: Vec<Column> = all.into_iter().filter(|column| column.width > 0).collect();
-                for pair in placed.windows(2) {
-                    assert!(pair[0].x + pair[0].width < pair[1].x, "{width}: {pair:?}");
-                }
-                let last = placed.last().unwrap();
-                assert!(last.x + last.width <= width, "{width}: {last:?}");
-            }
-        }
-    }
 }

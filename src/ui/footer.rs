@@ -29,7 +29,11 @@ pub fn paint(paint: &mut Paint, scene: &Scene, area: Rect) -> Option<Position> {
         None => counts(scene),
     };
     let left_width = runs_width(&left);
-    let hints = hints(scene, line.width.saturating_sub(left_width + 3));
+    // A window names its own keys.
+    let hints = match scene.state.view.modals.last() {
+        None => hints(scene, line.width.saturating_sub(left_width + 3)),
+        Some(_) => Runs::new(),
+    };
     let end = line.width.saturating_sub(runs_width(&hints));
     paint.runs(line.x, line.y, end.max(1) - 1, &left);
     paint.runs_right(line.x, line.y, line.width, &hints);
@@ -39,7 +43,8 @@ pub fn paint(paint: &mut Paint, scene: &Scene, area: Rect) -> Option<Position> {
 fn message_role(message: &Msg) -> Role {
     match message {
         Msg::Ended { outcome: Outcome::Done { .. }, .. } => Role::Good,
-        Msg::Ended { .. } | Msg::PageNotOpened { .. } | Msg::NotAdded { .. } | Msg::LeftOut { .. } => Role::Waste,
+        Msg::Ended { outcome: Outcome::Refused(_), .. } => Role::Urgent,
+        Msg::Ended { outcome: Outcome::Queued(_), .. } => Role::Waste,
         Msg::Begun { .. } | Msg::TakenBack { .. } => Role::Accent,
         _ => Role::Plain,
     }
@@ -116,6 +121,9 @@ fn hints(scene: &Scene, room: u16) -> Runs {
 
 /// The hint of a binding as it is now; `None` keeps it out.
 fn hint_of(scene: &Scene, binding: &Binding) -> Option<Msg> {
+    if scene.state.view.tab == Tab::Fleet && scene.state.view.lines.is_empty() && !available(scene, binding.action) {
+        return None;
+    }
     match binding.action {
         Action::StopOrStart => {
             let starts = pointed(scene).is_some_and(|known| first_action(scene, known) == Deed::Start);

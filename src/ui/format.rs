@@ -266,7 +266,7 @@ mod tests {
         assert_eq!(tell("2026-12-12T03:34:00Z", Language::English), "12 Dec");
         assert_eq!(tell("2027-01-02T03:34:00Z", Language::English), "2 Jan 2027");
         assert_eq!(tell("2026-12-02T03:34:00Z", Language::Chinese), "周三 03:34");
-        assert_eq!(tell("2026-12-12T03:34:00Z", Language::Chinese), "12 月 12 日");
+        assert_eq!(tell("2026-12-12T03:34:00Z", Language::Chinese), "12月12日");
     }
 
     /// TUI-08.

@@ -77,7 +77,7 @@ pub static ASCII: Glyphs = Glyphs {
     under_way: "~",
     reclaimed: "r",
     failed: "x",
-    unreachable: "u",
+    unreachable: "/",
     gone: ".",
     unknown: "?",
     needs_you: "!",

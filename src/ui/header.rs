@@ -1,16 +1,21 @@
 //! The first lines: what it all costs now, what is wasted, what is wrong.
 
+use jiff::SignedDuration;
 use providers::money::Rate;
 use ratatui::layout::Rect;
 
 use super::format;
 use super::language::Unit;
-use super::paint::{Paint, Runs, dim, run, runs_width};
+use super::paint::{Paint, Run, Runs, dim, plain, run, runs_width};
 use super::scene::Scene;
 use super::text::{Phrase, Word};
 use super::theme::Role;
 use crate::app::state::Tab;
 use crate::rules::memory::Collector;
+use crate::rules::runway::Runway;
+
+/// Blanks between two parts.
+const GAP: u16 = 3;
 
 /// A part of the header. The highest `rank` leaves first when there is no room.
 struct Part {
@@ -26,9 +31,10 @@ pub fn paint(paint: &mut Paint, scene: &Scene, area: Rect) {
     let room = area.width.saturating_sub(2);
     let needed = |parts: &[Part]| {
         let texts: u16 = parts.iter().map(|part| runs_width(&part.runs)).sum();
-        texts + 3 * parts.len() as u16 + right
+        let gaps = parts.len() + usize::from(right > 0);
+        texts + right + GAP * gaps.saturating_sub(1) as u16
     };
-    while needed(&parts) > room + 3 {
+    while needed(&parts) > room {
         let Some((last, _)) = parts.iter().enumerate().max_by_key(|(_, part)| part.rank) else { break };
         if parts[last].rank == 0 {
             break;
@@ -38,7 +44,7 @@ pub fn paint(paint: &mut Paint, scene: &Scene, area: Rect) {
     let end = area.right().saturating_sub(right + 1);
     let mut x = area.x + 1;
     for part in &parts {
-        x = paint.runs(x, area.y, end.saturating_sub(x), &part.runs).saturating_add(3);
+        x = paint.runs(x, area.y, end.saturating_sub(x), &part.runs).saturating_add(GAP);
     }
     paint.runs_right(area.x, area.y, area.width - 1, &attention);
     tabs(paint, scene, Rect { y: area.y + 1, height: 1, ..area });
@@ -56,9 +62,14 @@ fn parts(scene: &Scene) -> Vec<Part> {
         title.push(run(format!("  {}", language.word(Word::ReadOnly)), Role::Accent));
     }
     add(0, title);
-    add(0, burn(scene));
+    if !world.fleet.accounts.is_empty() {
+        add(0, burn(scene));
+    }
     if let Some(waste) = format::burn(&world.totals.waste, scene.currency(), scene.look) {
         add(1, vec![run(language.phrase(&Phrase::Wasting { rate: &waste }), Role::Waste)]);
+    }
+    if let Some(runway) = &world.runway {
+        add(3, vec![self::runway(scene, runway)]);
     }
     if view.trouble > 0 {
         add(2, vec![run(language.phrase(&Phrase::InTrouble { count: view.trouble }), Role::Urgent)]);
@@ -66,14 +77,24 @@ fn parts(scene: &Scene) -> Vec<Part> {
     if let Some(prepaid) = format::burn(&world.totals.prepaid, scene.currency(), scene.look) {
         add(4, vec![dim(language.phrase(&Phrase::Prepaid { rate: &prepaid }))]);
     }
-    if let Some(Collector::Other { owner, .. }) = &world.collector {
-        add(3, vec![run(language.phrase(&Phrase::LooksOn { host: &owner.host, pid: owner.pid }), Role::Accent)]);
-    }
-    let notices = world.ledger_notices.len() + view.fixed.notices.len();
-    if notices > 0 {
-        add(5, vec![dim(language.phrase(&Phrase::Notices { count: notices }))]);
-    }
     parts
+}
+
+/// How long an account's money lasts: within a working day it needs somebody, within two it is worth a look.
+pub fn runway(scene: &Scene, runway: &Runway) -> Run {
+    let left = runway.ends_at.map_or(SignedDuration::MAX, |end| end.duration_since(scene.now));
+    let time = format::age(left, scene.look.language);
+    let text = scene.look.language.phrase(&Phrase::Lasts {
+        account: runway.account.as_str(),
+        time: &time,
+        at_most: runway.at_most,
+    });
+    let role = match left.as_hours() {
+        ..12 => Role::Urgent,
+        12..48 => Role::Waste,
+        _ => Role::Dim,
+    };
+    run(text, role)
 }
 
 /// What is charged per hour now, a currency at a time.
@@ -96,10 +117,11 @@ fn burn(scene: &Scene) -> Runs {
         }
         // Something of unknown price is in it: at least so much.
         let more = if totals.incomplete { "+" } else { "" };
-        runs.push(run(format!("{}{more}", format::rate(certain, scene.look)), Role::Strong));
+        runs.push(run(format::rate(certain, scene.look), Role::Strong));
         if certain != most {
             runs.push(dim(language.phrase(&Phrase::UpTo { rate: &format::rate(most, scene.look) })));
         }
+        runs.push(run(more, Role::Strong));
     }
     runs
 }
@@ -111,7 +133,8 @@ fn attention(scene: &Scene) -> Runs {
     }
 }
 
-/// The rule with the names of the views on it, the present one in the accent.
+/// The rule with the names of the views on it, the present one in the accent; at its right what this
+/// program is to the others, and whether it has something to say.
 fn tabs(paint: &mut Paint, scene: &Scene, area: Rect) {
     paint.rule(area.x, area.y, area.width);
     let mut x = area.x + 1;
@@ -121,6 +144,20 @@ fn tabs(paint: &mut Paint, scene: &Scene, area: Rect) {
         let text = format!(" {key} {} ", scene.look.language.word(word));
         x = paint.text(x, area.y, area.right().saturating_sub(x), &text, role) + 1;
     }
+    let (world, language) = (&scene.state.world, scene.look.language);
+    let mut right = Runs::new();
+    if let Some(Collector::Other { owner, .. }) = &world.collector {
+        let text = language.phrase(&Phrase::LooksOn { host: &owner.host, pid: owner.pid });
+        right.push(run(format!(" {text} "), Role::Accent));
+    }
+    let notices = world.ledger_notices.len() + scene.state.view.fixed.notices.len();
+    if notices > 0 {
+        right.push(run(scene.look.glyphs.horizontal, Role::Rule));
+        right.push(plain(format!(" {} ", language.phrase(&Phrase::Notices { count: notices }))));
+        right.push(run("? ", Role::Accent));
+    }
+    let room = area.right().saturating_sub(x + 1);
+    paint.runs_right(x, area.y, room, &right);
 }
 
 /// One line for each account in trouble; the last says how many more there are.

@@ -43,8 +43,8 @@ impl Language {
                 let month = MONTHS[usize::from(month.clamp(1, 12).unsigned_abs()) - 1];
                 year.map_or(format!("{day} {month}"), |year| format!("{day} {month} {year}"))
             }
-            (Language::Chinese, Some(year)) => format!("{year} 年 {month} 月 {day} 日"),
-            (Language::Chinese, None) => format!("{month} 月 {day} 日"),
+            (Language::Chinese, Some(year)) => format!("{year}年{month}月{day}日"),
+            (Language::Chinese, None) => format!("{month}月{day}日"),
         }
     }
 }

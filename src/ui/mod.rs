@@ -1,6 +1,7 @@
 //! The screen: `draw` reads the state and paints it. It changes nothing and asks nobody.
 
 mod activity;
+mod columns;
 mod details;
 mod empty;
 mod fleet;
@@ -63,11 +64,16 @@ fn screen(paint: &mut Paint, area: Rect, state: &State, now: Timestamp) -> Optio
 
     // One line of the list's room is its head.
     let list_width = area.width - heights.side;
-    let list = Rect { y: trouble.bottom(), height: heights.body + 1, width: list_width, ..area };
+    // A blank stands between the list and what is at its side.
+    let inner = list_width - u16::from(heights.side > 0);
+    let list = Rect { y: trouble.bottom(), height: heights.body + 1, width: inner, ..area };
     let below = Rect { y: list.bottom(), height: heights.details, ..area };
     match state.view.tab {
-        Tab::Fleet if !empty::paint(paint, &scene, list) => fleet::paint(paint, &scene, list),
-        Tab::Fleet => {}
+        // Without lines there are no details, so their room is free.
+        Tab::Fleet if state.view.lines.is_empty() => {
+            empty::paint(paint, &scene, Rect { height: list.height + below.height, ..list });
+        }
+        Tab::Fleet => fleet::paint(paint, &scene, list),
         Tab::Activity => activity::paint(paint, &scene, list),
     }
     if heights.details > 0 {
@@ -81,7 +87,7 @@ fn screen(paint: &mut Paint, area: Rect, state: &State, now: Timestamp) -> Optio
     let footer = Rect { y: area.bottom() - heights.footer, height: heights.footer, ..area };
     let cursor = footer::paint(paint, &scene, footer);
 
-    let room = Rect { y: area.y + 1, height: area.height.saturating_sub(heights.footer + 1), ..area };
+    let room = Rect { y: area.y + 2, height: area.height.saturating_sub(heights.footer + 2), ..area };
     match state.view.modals.last() {
         None => None,
         Some(Modal::Filter { .. }) => cursor,

@@ -51,6 +51,10 @@ impl Paint<'_> {
         let cells = cells.min(area.right() - x);
         let style = self.look.theme.style(role);
         let fitting = format::cut(text, cells, self.look.glyphs.ellipsis);
+        // Nothing of what stood here shines through, its style neither.
+        for at in x..x + format::width(&fitting) {
+            self.buffer[(at, y)].reset();
+        }
         self.buffer.set_stringn(x, y, fitting, usize::from(cells), style).0
     }
 

@@ -28,7 +28,7 @@ pub fn paint(paint: &mut Paint, scene: &Scene, room: Rect, plan: &Plan, field: O
     let mut body = sums(scene, plan, labels, inside);
     if plan.targets.len() > 1 {
         body.push(Runs::new());
-        body.extend(plan.targets.iter().map(|target| target_line(scene, target)));
+        body.extend(plan.targets.iter().map(|target| target_line(scene, plan, target)));
     }
     let mut tail = left_out(scene, plan, inside);
     tail.push(Runs::new());
@@ -103,6 +103,7 @@ fn sums(scene: &Scene, plan: &Plan, labels: u16, width: u16) -> Vec<Runs> {
     let (language, first) = (scene.look.language, scene.currency());
     let incomplete = plan.targets.iter().any(|target| !target.rates_complete);
     let more = if incomplete { "+" } else { "" };
+    let after_unknown = plan.targets.iter().any(|target| !target.effect.rates_after.complete);
     let mut lines = Vec::new();
     let mut add = |word: Option<Word>, value: Runs| {
         let line = labelled(word.map_or("", |word| language.word(word)), labels, value);
@@ -118,8 +119,8 @@ fn sums(scene: &Scene, plan: &Plan, labels: u16, width: u16) -> Vec<Runs> {
     } else {
         let saves = plan.saves();
         let mut value = match format::burn(&saves, first, scene.look) {
-            Some(rate) => vec![run(format!("{rate}{more}"), Role::Good)],
-            None if incomplete => vec![dim(language.word(Word::Unknown))],
+            Some(rate) => vec![run(format!("{rate}{more}"), Role::Strong)],
+            None if incomplete || plan.targets.iter().any(is_doubtful) => vec![dim(language.word(Word::Unknown))],
             None => vec![plain(language.word(Word::Nothing))],
         };
         let by_day: Vec<String> = format::in_order(saves.rates(), first)
@@ -135,7 +136,9 @@ fn sums(scene: &Scene, plan: &Plan, labels: u16, width: u16) -> Vec<Runs> {
         }
         add(Some(Word::PlanSaves), value);
         let goes_on = match format::burn(&plan.goes_on(), first, scene.look) {
-            Some(rate) => vec![run(format!("{rate}{more}"), Role::Waste)],
+            Some(rate) if after_unknown => vec![run(format!("{rate}+"), Role::Waste)],
+            Some(rate) => vec![run(rate, Role::Waste)],
+            None if after_unknown => vec![dim(language.word(Word::Unknown))],
             None => vec![plain(language.word(Word::Nothing))],
         };
         add(Some(Word::PlanGoesOn), goes_on);
@@ -185,25 +188,37 @@ fn sums(scene: &Scene, plan: &Plan, labels: u16, width: u16) -> Vec<Runs> {
 }
 
 /// One of several: its name, what it saves and what it loses.
-fn target_line(scene: &Scene, target: &Target) -> Runs {
+fn target_line(scene: &Scene, plan: &Plan, target: &Target) -> Runs {
     let language = scene.look.language;
-    let name = format::cut(&target.name, 22, scene.look.glyphs.ellipsis);
-    let pad = 24 - format::width(&name);
-    let figures = if target.saves().is_empty() { &target.after } else { &target.saves() };
-    let rate = format::rates(figures, scene.currency(), scene.look);
-    let rate = rate.unwrap_or_else(|| language.word(Word::Nothing).to_owned());
-    let account = format::cut(&scene.account_title(&target.identity.account), 14, scene.look.glyphs.ellipsis);
-    let account_pad = 16 - format::width(&account);
+    let ellipsis = scene.look.glyphs.ellipsis;
+    let column = |text: &str, cells: u16| {
+        let text = format::cut(text, cells - 2, ellipsis);
+        let pad = " ".repeat(usize::from(cells - format::width(&text)));
+        text + &pad
+    };
+    let figures = if plan.action == Action::Start { target.after.clone() } else { target.saves() };
+    let rate = match format::rates(&figures, scene.currency(), scene.look) {
+        Some(rate) if !target.rates_complete => format!("{rate}+"),
+        Some(rate) => rate,
+        None if target.rates_complete && !is_doubtful(target) => language.word(Word::Nothing).to_owned(),
+        None => scene.look.glyphs.dash.to_owned(),
+    };
+    let rate = format!("{}{rate}", " ".repeat(usize::from(10u16.saturating_sub(format::width(&rate)))));
     let mut runs = vec![
-        plain(format!("{name}{}", " ".repeat(usize::from(pad)))),
-        dim(format!("{account}{}", " ".repeat(usize::from(account_pad)))),
-        plain(format!("{rate:>10}")),
+        plain(column(&target.name, 20)),
+        dim(column(&scene.account_title(&target.identity.account), 15)),
+        plain(rate),
     ];
     if target.effect.loses_data() {
         let places = places(language, &target.effect.lost);
         runs.push(run(format!("  {}", language.phrase(&Phrase::Deletes { places: &places })), Role::Urgent));
     }
     runs
+}
+
+/// Nobody knows whether it is charged for now.
+fn is_doubtful(target: &Target) -> bool {
+    !target.prepaid && matches!(target.phase, Phase::Provisioning | Phase::Stopping | Phase::Unknown)
 }
 
 fn left_out(scene: &Scene, plan: &Plan, width: u16) -> Vec<Runs> {
@@ -236,7 +251,7 @@ fn question(scene: &Scene, plan: &Plan, field: Option<&Input>) -> Vec<Runs> {
                 Action::Stop | Action::Start => Meaning::StopOrStart,
                 Action::Release | Action::Delete | Action::Restart => Meaning::End,
             };
-            let text = language.phrase(&Phrase::AskName { action: plan.action });
+            let text = language.phrase(&Phrase::AskName { action: plan.action, count: plan.targets.len() });
             vec![vec![run(format!("{}  ", key_of(again)), Role::Accent), plain(text)]]
         }
         (Confirmation::Typed(expected), Some(input)) => {

@@ -51,7 +51,7 @@ pub fn paint(paint: &mut Paint, area: Rect, border: &Border) -> Rect {
     let end = if border.title.is_empty() { area.x + 2 } else { paint.runs(area.x + 2, area.y, room, &title) };
     let right_title = vec![dim(format!(" {} ", border.title_right))];
     // The remark goes before it touches the title.
-    if !border.title_right.is_empty() && end + 1 + runs_width(&right_title) <= right - 1 {
+    if !border.title_right.is_empty() && end + 1 + runs_width(&right_title) < right {
         paint.runs_right(end, area.y, right - 1 - end, &right_title);
     }
     if !border.place.is_empty() {

@@ -23,7 +23,7 @@ use super::text::Language;
 use super::theme::{Background, Colours, Role, Theme};
 use crate::app::action::{Code, Key};
 use crate::app::effect::Effect;
-use crate::app::event::{Event, Intent, ViewEvent, WorldEvent};
+use crate::app::event::{Event, ViewEvent, WorldEvent};
 use crate::app::state::{Fixed, OfferedAccount, State, View, World};
 use crate::app::update::{start, update};
 use crate::rules::fleet::Account;
@@ -190,10 +190,6 @@ impl Story {
         panic!("there is no row `{name}`");
     }
 
-    pub fn intent(&mut self, intent: Intent) -> &mut Self {
-        self.world(WorldEvent::Intent(intent))
-    }
-
     /// The provider answers the question by id that an action has asked last, and then its request.
     pub fn looked_up(&mut self, instance: Instance) -> &mut Self {
         let (op, identity) = self
@@ -208,6 +204,13 @@ impl Story {
         let found = Ok(Found::Instance(Box::new(instance)));
         self.world(WorldEvent::LookedUp { op: Some(op), identity, found });
         self.world(WorldEvent::Acted { op, answer: Ok(Accepted::Done) })
+    }
+
+    /// The provider says that there is no such id any more, when an action asks again.
+    pub fn gone(&mut self, id: &str) -> &mut Self {
+        let operation = self.state.world.under_way().find(|one| one.target.identity.id.as_str() == id).unwrap();
+        let (op, identity) = (operation.id, operation.target.identity.clone());
+        self.world(WorldEvent::LookedUp { op: Some(op), identity, found: Ok(Found::NoSuchId) })
     }
 
     /// The screen as text, with its styles.

@@ -1,15 +1,19 @@
 //! The screen in its states, as snapshots; and what must hold in every state and at every size.
 
+use proptest::prelude::*;
 use providers::error::{ErrorKind, Problem, RequestLine};
 use providers::model::{Component, Instance, Market, Offer, Phase, Rates, Refusal, Remark};
 use providers::provider::Part;
-use rstest::rstest;
+use ratatui::buffer::{Buffer, CellWidth};
 
+use super::glyphs::{ASCII, UNICODE};
+use super::look::Look;
 use super::testing::*;
 use super::text::Language;
+use super::theme::{Background, Colours, Theme};
 use crate::app::action::Code;
 use crate::app::event::WorldEvent;
-use crate::rules::memory::LedgerNotice;
+use crate::rules::memory::{Collector, LedgerNotice, Owner};
 
 const LANGUAGES: [(Language, &str); 2] = [(Language::English, "en"), (Language::Chinese, "zh")];
 const SIZES: [(u16, u16); 4] = [(60, 16), (80, 24), (120, 30), (200, 50)];
@@ -113,6 +117,50 @@ fn a_stopped_row_and_one_that_cannot_stop() {
 }
 
 #[test]
+fn marks_and_a_message() {
+    check("marks", &[(80, 24)], || {
+        let mut story = fleet();
+        story.at("llama-ft").press("  p");
+        story
+    });
+}
+
+/// What is missing, gone, queued, ends soon, came up broken, or has no GPU.
+#[test]
+fn rows_that_are_not_as_they_should_be() {
+    check("odd_rows", &[(80, 24), (120, 30)], || {
+        let mut story = Story::over(&["runpod/team"]);
+        let row = |id: &str, name: &str| instance(id, name, "A100 80GB", 1, usd("1.69"), usd("0.033"));
+        let mut queued = stopped(row("b", "queued"));
+        queued.remarks = vec![Remark::StartQueued];
+        let mut ends = row("c", "ends-soon");
+        ends.ends_at = Some("2026-12-01T08:30:00Z".parse().unwrap());
+        let mut broken = row("d", "broken");
+        broken.phase = Phase::Failed;
+        broken.remarks = vec![Remark::BootFailed];
+        let mut rescue = row("e", "rescue");
+        rescue.remarks = vec![Remark::NoGpus];
+        let mut strange = row("f", "strange");
+        strange.phase = Phase::Unknown;
+        strange.provider_phase = Some("hibernating".to_owned());
+        strange.rates = Rates::unknown().with(Component::Disk, usd("0.033"));
+        let mut cpu = row("g", "cpu-only");
+        cpu.gpus = Some(providers::gpu::Gpus { model: String::new(), count: 0, memory_gib: None });
+        let mut paying = stopped(row("h", "stopped-but-billed"));
+        paying.rates = Rates::known().with(Component::Compute, usd("1.69"));
+        let kept = vec![queued, ends, broken, rescue, strange, cpu, paying];
+        story.poll("team", [vec![row("a", "missing"), row("z", "gone")], kept.clone()].concat());
+        story.poll("team", [vec![row("z", "gone")], kept.clone()].concat());
+        story.at("gone").press("xxgone").code(Code::Enter).wait(1);
+        story.looked_up(row("z", "gone"));
+        story.poll("team", kept).wait(1);
+        story.gone("z");
+        story.at("strange");
+        story
+    });
+}
+
+#[test]
 fn the_first_run() {
     check("first_run", &[(60, 16), (80, 24)], || {
         Story::offering(&[("runpod", "RUNPOD_API_KEY"), ("vast", "VAST_API_KEY")])
@@ -138,7 +186,12 @@ fn loading_and_nothing_rented() {
 fn failing_and_stale_accounts() {
     check("failing", &[(80, 24), (120, 30)], || {
         let mut story = fleet();
-        story.fail("me", ErrorKind::Credentials { message: Some("token revoked".to_owned()) }).wait(200);
+        failing(&mut story);
+        story
+    });
+    check("stale", &[(80, 24)], || {
+        let mut story = fleet();
+        story.wait(300);
         story
     });
     check("failing_grouped", &[(120, 30)], || {
@@ -157,8 +210,8 @@ fn failing_and_stale_accounts() {
     });
     check("problem", &[(80, 24)], || {
         let mut story = fleet();
-        story.fail("me", ErrorKind::Credentials { message: Some("token revoked".to_owned()) });
-        story.wait(200).press("e");
+        failing(&mut story);
+        story.press("e");
         story
     });
 }
@@ -172,6 +225,18 @@ fn read_only_says_so() {
         story.state.view.fixed.demo = true;
         story.state.view.fixed.notices.push("[budgets] is not acted on by this version.".to_owned());
         story.world(WorldEvent::Ledger(LedgerNotice::Newer));
+        story
+    });
+}
+
+#[test]
+fn who_only_looks_on_is_told() {
+    check("looking_on", &[(80, 24)], || {
+        let mut story = fleet();
+        let owner = Owner { host: "tower".to_owned(), pid: 4711 };
+        let until = story.now;
+        story.world(WorldEvent::Collector(Collector::Other { owner, until }));
+        story.at("sd-lora").press("s");
         story
     });
 }
@@ -228,6 +293,17 @@ fn actions_under_way() {
     });
 }
 
+/// The key of one account was refused minutes ago; the others go on.
+fn failing(story: &mut Story) {
+    story.fail("me", ErrorKind::Credentials { message: Some("token revoked".to_owned()) });
+    for _ in 0..5 {
+        story.wait(40);
+        let now = story.now;
+        story.answer("team", Part::complete(team(0.97, now)), Vec::new(), Some(dollars("912.00")));
+        story.answer("主账号", Part::complete(main(now)), Vec::new(), None);
+    }
+}
+
 /// A stop that was proven, and a release that still bills.
 fn under_way() -> Story {
     let mut story = fleet();
@@ -270,7 +346,191 @@ fn the_help() {
     });
 }
 
-#[rstest]
+#[test]
 fn a_small_window_says_so() {
     check("too_small", &[(40, 5), (12, 2), (1, 1)], fleet);
+}
+
+/// Names from the wild: what speaks to terminals, what is wide, what is long, what is nothing.
+const NAMES: [&str; 16] = [
+    "\u{1b}]52;c;ZXZpbA==\u{7}prod",
+    "\u{1b}[2J\u{1b}[Hgone",
+    "\u{9b}31mred",
+    "a\u{202e}txt.exe",
+    "x\r\nSTOPPED",
+    "tab\there",
+    "\u{1b}Pq#0;2;0;0;0\u{1b}\\dcs",
+    "bell\u{7}",
+    "\u{1b}]8;;http://evil.invalid\u{7}link\u{1b}]8;;\u{7}",
+    "训练机-01",
+    "🦀 でCLIから",
+    "実験 α",
+    "cafe\u{301}",
+    "very-long-name-without-any-space-0123456789-0123456789",
+    "👩\u{200d}👩\u{200d}👧\u{fe0f} family",
+    "",
+];
+
+/// A fleet of such names, put in as they are: the screen is safe also where nobody has cleaned them.
+fn nasty() -> Story {
+    let mut story = Story::over(&["runpod/team", "vast/me", "lambda/主账号", "lambda/locked"]);
+    let now = story.now;
+    let rows = NAMES
+        .iter()
+        .enumerate()
+        .map(|(at, name)| {
+            let mut row =
+                busy(instance(&format!("id-{at}"), name, name, 8, usd("1234.5"), cny("0.0001")), 0.5, 40, now);
+            row.region = Some((*name).to_owned());
+            row.note = Some((*name).to_owned());
+            row.provider_phase = Some((*name).to_owned());
+            row.labels.insert((*name).to_owned(), (*name).to_owned());
+            row.phase = PHASES[at % PHASES.len()];
+            row
+        })
+        .collect();
+    story.poll("team", rows);
+    let message = Some(NAMES.concat());
+    story.fail("me", ErrorKind::Credentials { message: message.clone() });
+    story.fail("主账号", ErrorKind::Forbidden { message: message.clone() });
+    story.fail("locked", ErrorKind::Forbidden { message });
+    story
+}
+
+const PHASES: [Phase; 10] = [
+    Phase::Running,
+    Phase::Provisioning,
+    Phase::Stopping,
+    Phase::Stopped,
+    Phase::Reclaimed,
+    Phase::Unreachable,
+    Phase::Releasing,
+    Phase::Gone,
+    Phase::Failed,
+    Phase::Unknown,
+];
+
+/// How many states of a screen have to bear any size.
+const STATES: usize = 13;
+
+/// One of them.
+fn state(at: usize) -> Story {
+    let mut story = match at {
+        0 => fleet(),
+        1 => under_way(),
+        2 => Story::offering(&[("runpod", "RUNPOD_API_KEY"), ("🦀", "训练")]),
+        _ => nasty(),
+    };
+    let long = "very-long-name-without-any-space-0123456789-0123456789";
+    match at {
+        2 | 3 => story.press("/训练🦀"),
+        4 => story.press("g"),
+        5 => story.press("g?"),
+        6 => story.press("e"),
+        7 => story.press("6"),
+        8 => story.at("训练机-01").press("x"),
+        9 => story.at(long).press("xx长名字🦀 and more than there is room for in it"),
+        10 => story.press("          x"),
+        11 => story.press("jx"),
+        _ => &mut story,
+    };
+    story
+}
+
+/// TUI-02, TUI-12 and SEC-04: at no size does it panic, and nothing that controls reaches a cell.
+#[test]
+fn every_state_bears_every_size() {
+    let sizes = [(14, 54), (10, 11), (7, 2), (1, 1), (2, 100), (100, 2), (80, 24), (172, 18), (209, 51), (600, 200)];
+    let looks = [
+        look(Language::English),
+        Look { theme: Theme::new(Colours::None, Background::Light), glyphs: &ASCII, language: Language::Chinese },
+    ];
+    for mut story in (0..STATES).map(state) {
+        for look in &looks {
+            for (width, height) in sizes {
+                assert_clean(&story.paint(width, height, look).0);
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn no_size_panics(width in 0u16..=220, height in 0u16..=70, at in 0usize..STATES, chinese in any::<bool>()) {
+        let language = if chinese { Language::Chinese } else { Language::English };
+        let mut story = state(at);
+        assert_clean(&story.paint(width, height, &look(language)).0);
+    }
+
+    #[test]
+    fn names_of_any_kind_leave_the_columns_where_they_are(name in "\\PC{0,40}|[训a\u{301}🦀\u{200d}\u{202e}\\x1b \\x07]{0,40}") {
+        let mut story = Story::over(&["runpod/team"]);
+        let now = story.now;
+        let row = |id, name: &str| busy(instance(id, name, "H100 SXM", 8, usd("21.47"), usd("0.08")), 0.97, 74, now);
+        story.poll("team", vec![row("a", &name), row("b", "plain")]);
+        let (buffer, _) = story.paint(120, 30, &look(Language::English));
+        assert_clean(&buffer);
+        // What stands to the right of the names is the same in both rows, cell by cell.
+        for x in 40..120 {
+            prop_assert_eq!(buffer[(x, 3)].symbol(), buffer[(x, 4)].symbol(), "column {}", x);
+        }
+    }
+}
+
+/// No cell holds what a terminal would obey, and no wide character is cut: its second cell is blank.
+fn assert_clean(buffer: &Buffer) {
+    let area = buffer.area;
+    for y in area.top()..area.bottom() {
+        for x in area.left()..area.right() {
+            let symbol = buffer[(x, y)].symbol();
+            assert!(!symbol.contains(|c: char| c.is_control() || c == '\u{202e}'), "{symbol:?} at {x},{y}");
+            if symbol.cell_width() > 1 {
+                assert!(x + 1 < area.right(), "{symbol} hangs over the edge at {x},{y}");
+                assert_eq!(buffer[(x + 1, y)].symbol(), " ", "beside {symbol} at {x},{y}");
+            }
+        }
+    }
+}
+
+/// TUI-08: what stands to the right of a name starts in the same cell in every row.
+#[test]
+fn wide_names_leave_the_columns_where_they_are() {
+    let mut story = Story::over(&["runpod/team"]);
+    let rows: Vec<Instance> = NAMES[9..]
+        .iter()
+        .enumerate()
+        .map(|(at, name)| instance(&format!("id-{at}"), name, "GH200", 1, usd("1.49"), usd("0")))
+        .collect();
+    let count = rows.len() as u16;
+    story.poll("team", rows);
+    for (width, gpu_x) in [(80, 23), (120, 31)] {
+        let (buffer, _) = story.paint(width, 30, &look(Language::English));
+        for y in 3..3 + count {
+            assert_eq!(buffer[(gpu_x, y)].symbol(), "1", "row {y} at {width} columns\n{}", text_of(&buffer));
+        }
+    }
+}
+
+/// TUI-02: a window that was too small shows all of it again, at the same row.
+#[test]
+fn a_window_that_was_small_comes_back() {
+    let mut story = fleet();
+    story.at("serve-prod");
+    let before = story.picture(80, 24, &look(Language::English));
+    for (width, height) in [(14, 54), (1, 1), (100, 2), (80, 16)] {
+        story.paint(width, height, &look(Language::English));
+    }
+    assert_eq!(story.picture(80, 24, &look(Language::English)), before);
+}
+
+/// TUI-10: without colours each state is still a sign and a word.
+#[test]
+fn without_colours_a_state_is_a_sign_and_a_word() {
+    let look =
+        Look { theme: Theme::new(Colours::None, Background::Dark), glyphs: &UNICODE, language: Language::English };
+    let text = text_of(&fleet().paint(80, 24, &look).0);
+    for told in ["◆ ▲ sweep-03", "reclaimed", "outbid", "○   old-exp", "stopped", "▲ 2", "wasting"] {
+        assert!(text.contains(told), "{told} is not on\n{text}");
+    }
 }

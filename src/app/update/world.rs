@@ -13,6 +13,7 @@ use crate::app::state::{TREND, World};
 use crate::rules::fleet::{Account, Consequence, Trouble};
 use crate::rules::memory::{AccountMemory, Collector, Keep, LedgerNotice, Memory};
 use crate::rules::plan::{Hindrance, Plan};
+use crate::rules::runway;
 use crate::rules::saga::{Authority, Input, OpId, Operation, Order, Outcome, Sight, Step};
 
 /// How often the claim on the ledger is renewed; it runs out after three times this.
@@ -67,6 +68,7 @@ pub fn update(world: &mut World, event: WorldEvent, now: Timestamp) -> Vec<Effec
         WorldEvent::Intent(intent) => intend(world, intent, now),
     };
     world.totals = world.fleet.burn();
+    world.runway = runway::shortest(&world.fleet);
     effects
 }
 

@@ -66,8 +66,10 @@ pub fn word(word: Word) -> &'static str {
         Word::MayBeCharged => "可能计费",
         Word::PaidAhead => "已预付",
         Word::SavesNothing => "不省钱",
-        Word::Balance => "余额",
+        Word::SavesUnknown => "节省多少未知",
         Word::ListComma => "、",
+        Word::Comma => "，",
+        Word::Semicolon => "；",
         Word::Answer => "答复",
         Word::Took => "用时",
         Word::PlanSaves => "节省",
@@ -115,18 +117,20 @@ pub fn phrase(phrase: &Phrase) -> String {
         Phrase::TooSmall { width, height } => format!("窗口太小：至少 {width}×{height}，q 退出"),
         Phrase::Wasting { rate } => format!("浪费 {rate}"),
         Phrase::Prepaid { rate } => format!("预付 {rate}"),
+        Phrase::Lasts { account, time, at_most: false } => format!("{account} 余额可用 {time}"),
+        Phrase::Lasts { account, time, at_most: true } => format!("{account} 余额最多可用 {time}"),
         Phrase::UpTo { rate } => format!(" 至 {rate}"),
         Phrase::InTrouble { count } => format!("{count} 个账户异常"),
         Phrase::MoreInTrouble { count } => format!("另有 {count} 个账户异常"),
         Phrase::TroubleSince { age } => format!("已 {age}"),
         Phrase::LooksOn { host, pid } => format!("旁观：由 {host}（{pid}）采集"),
-        Phrase::Notices { count } => format!("{count} 条提示 ?"),
+        Phrase::Notices { count } => format!("{count} 条提示"),
         Phrase::Confirmed { action } => done(action).to_owned(),
         Phrase::GoneSince { age } => format!("{age}前消失"),
         Phrase::MissingSince { age } => format!("已消失 {age}，待查"),
         Phrase::Ends { at } => format!("{at} 到期"),
         Phrase::ReservedTo { at } => format!("包期至 {at}"),
-        Phrase::Old { age } => format!("{age}前的数据"),
+        Phrase::Old { age } => format!("{age}前"),
         Phrase::Ago { age } => format!("{age}前"),
         Phrase::AskingFor { age } => format!("查询中，已 {age}"),
         Phrase::Left { money } => format!("余额 {money}"),
@@ -146,14 +150,18 @@ pub fn phrase(phrase: &Phrase) -> String {
                 Step::Confirming { since: from, doubt: None, .. } => {
                     format!("{}中 {}", action(operation.action), since(*from))
                 }
-                Step::Overdue { since: from, .. } => match operation.action {
-                    Action::Start | Action::Restart => format!("仍未运行 {}", since(*from)),
-                    Action::Stop | Action::Release | Action::Delete => format!("仍在计费！{}", since(*from)),
+                Step::Overdue { since: overdue, .. } => match operation.action {
+                    Action::Start | Action::Restart => {
+                        format!("仍未运行 {}", since(operation.sent_at.unwrap_or(*overdue)))
+                    }
+                    Action::Stop | Action::Release | Action::Delete => {
+                        format!("仍在计费！{}", since(operation.sent_at.unwrap_or(*overdue)))
+                    }
                 },
                 Step::Ended { outcome, .. } => self::outcome(outcome),
             }
         }
-        Phrase::MoreGpus { count } => format!("另有 {count} 块 GPU"),
+        Phrase::Range { from, to } => format!("{from} 至 {to}"),
         Phrase::UpFor { time } => format!("已运行 {time}"),
         Phrase::Saves { rate } => format!("节省 {rate}"),
         Phrase::WillCost { rate } => format!("将计费 {rate}"),
@@ -178,7 +186,8 @@ pub fn phrase(phrase: &Phrase) -> String {
         Phrase::LeftOutCount { count } => format!("不包括 {count} 项"),
         Phrase::Confirm { action: verb, count: 1 } => format!("{}：5 秒后开始，u 可撤销", action(verb)),
         Phrase::Confirm { action: verb, count } => format!("{} {count} 个：5 秒后开始，u 可撤销", action(verb)),
-        Phrase::AskName { action: verb } => format!("{}：需先输入名称", action(verb)),
+        Phrase::AskName { action: verb, count: 1 } => format!("{}：需先输入名称", action(verb)),
+        Phrase::AskName { action: verb, count } => format!("{} {count} 个：需先输入确认文字", action(verb)),
         Phrase::EnterDoes { action: verb } => format!("回车即{}", action(verb)),
         Phrase::LeaveTitle { count } => format!("有 {count} 个操作正在进行"),
         Phrase::UnsentAtLeave { count } => format!("{count} 个操作尚未发出，退出后不再发出。"),

@@ -66,8 +66,9 @@ pub fn word(word: Word) -> &'static str {
         Word::MayBeCharged => "may be charged",
         Word::PaidAhead => "paid ahead",
         Word::SavesNothing => "saves nothing",
-        Word::Balance => "balance",
-        Word::ListComma => ", ",
+        Word::SavesUnknown => "what it saves is not known",
+        Word::ListComma | Word::Comma => ", ",
+        Word::Semicolon => "; ",
         Word::Answer => "answer",
         Word::Took => "took",
         Word::PlanSaves => "saves",
@@ -121,17 +122,19 @@ pub fn phrase(phrase: &Phrase) -> String {
         Phrase::TooSmall { width, height } => format!("window too small: {width}×{height} needed, q quits"),
         Phrase::Wasting { rate } => format!("wasting {rate}"),
         Phrase::Prepaid { rate } => format!("prepaid {rate}"),
+        Phrase::Lasts { account, time, at_most: false } => format!("{account} lasts {time}"),
+        Phrase::Lasts { account, time, at_most: true } => format!("{account} lasts {time} at most"),
         Phrase::UpTo { rate } => format!(" to {rate}"),
         Phrase::InTrouble { count } => format!("{} in trouble", many(count, "account", "accounts")),
         Phrase::MoreInTrouble { count } => format!("and {} in trouble", many(count, "more account", "more accounts")),
         Phrase::TroubleSince { age } => format!("for {age}"),
         Phrase::LooksOn { host, pid } => format!("looking on: {host} ({pid}) collects"),
-        Phrase::Notices { count } => format!("{} ?", many(count, "notice", "notices")),
+        Phrase::Notices { count } => many(count, "notice", "notices"),
         Phrase::Confirmed { action } => done(action).to_owned(),
         Phrase::GoneSince { age } => format!("gone {age} ago"),
         Phrase::MissingSince { age } => format!("missing for {age}"),
         Phrase::Ends { at } => format!("ends {at}"),
-        Phrase::ReservedTo { at } => format!("reserved to {at}"),
+        Phrase::ReservedTo { at } => format!("paid to {at}"),
         Phrase::Old { age } => format!("{age} old"),
         Phrase::Ago { age } => format!("{age} ago"),
         Phrase::AskingFor { age } => format!("asking for {age}"),
@@ -152,14 +155,18 @@ pub fn phrase(phrase: &Phrase) -> String {
                 Step::Confirming { since: from, doubt: None, .. } => {
                     format!("{} {}", doing(operation.action), since(*from))
                 }
-                Step::Overdue { since: from, .. } => match operation.action {
-                    Action::Start | Action::Restart => format!("still not running {}", since(*from)),
-                    Action::Stop | Action::Release | Action::Delete => format!("still billing! {}", since(*from)),
+                Step::Overdue { since: overdue, .. } => match operation.action {
+                    Action::Start | Action::Restart => {
+                        format!("still not running {}", since(operation.sent_at.unwrap_or(*overdue)))
+                    }
+                    Action::Stop | Action::Release | Action::Delete => {
+                        format!("still billing! {}", since(operation.sent_at.unwrap_or(*overdue)))
+                    }
                 },
                 Step::Ended { outcome, .. } => self::outcome(outcome),
             }
         }
-        Phrase::MoreGpus { count } => format!("and {}", many(count, "more GPU", "more GPUs")),
+        Phrase::Range { from, to } => format!("{from} to {to}"),
         Phrase::UpFor { time } => format!("up {time}"),
         Phrase::Saves { rate } => format!("saves {rate}"),
         Phrase::WillCost { rate } => format!("will cost {rate}"),
@@ -188,7 +195,8 @@ pub fn phrase(phrase: &Phrase) -> String {
             let what = if count == 1 { String::new() } else { format!(" {count}") };
             format!("{}{what}: begins after 5 s, u takes it back", action(verb))
         }
-        Phrase::AskName { action: verb } => format!("{}: asks for its name first", action(verb)),
+        Phrase::AskName { action: verb, count: 1 } => format!("{}: asks for its name first", action(verb)),
+        Phrase::AskName { action: verb, count } => format!("{} {count}: asks for a typed word first", action(verb)),
         Phrase::EnterDoes { action: verb } => format!("enter: {}", action(verb)),
         Phrase::LeaveTitle { count } => format!("{} under way", many(count, "action is", "actions are")),
         Phrase::UnsentAtLeave { count } => {
@@ -213,7 +221,7 @@ pub fn phrase(phrase: &Phrase) -> String {
         Phrase::ConfigAt { path } => format!("It is written to {path}, without the key itself."),
         Phrase::OrConfigAt { path } => format!("or write an account into {path}"),
         Phrase::NothingMatches { filter, hidden } => format!("Nothing matches `{filter}`; {hidden} hidden."),
-        Phrase::AccountsAsked { count } => format!("{} asked.", many(count, "account is", "accounts are")),
+        Phrase::AccountsAsked { count } => format!("{} asked.", many(count, "account", "accounts")),
     }
 }
 

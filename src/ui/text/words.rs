@@ -5,9 +5,23 @@ use providers::model::Action;
 
 use crate::rules::saga::Operation;
 
-/// A text without arguments.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Word {
+/// Defines the words and the list of all of them.
+macro_rules! words {
+    ($($(#[$doc:meta])* $word:ident,)*) => {
+        /// A text without arguments.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Word {
+            $($(#[$doc])* $word,)*
+        }
+
+        impl Word {
+            /// All of them, in this order.
+            pub const ALL: &[Word] = &[$(Word::$word,)*];
+        }
+    };
+}
+
+words! {
     // The header and the views.
     Demo,
     ReadOnly,
@@ -61,9 +75,13 @@ pub enum Word {
     MayBeCharged,
     PaidAhead,
     SavesNothing,
-    Balance,
+    SavesUnknown,
     /// Between two things of a list.
     ListComma,
+    /// Between two remarks.
+    Comma,
+    /// Between two sentences.
+    Semicolon,
     Answer,
     Took,
     // A plan.
@@ -108,47 +126,6 @@ pub enum Word {
     NothingDoneWhy,
 }
 
-impl Word {
-    /// All of them, for tests.
-    #[cfg(test)]
-    pub const ALL: &[Word] = &[
-        Word::Demo,
-        Word::ReadOnly,
-        Word::Fleet,
-        Word::Activity,
-        Word::Notices,
-        Word::InFull,
-        Word::Name,
-        Word::Gpu,
-        Word::Util,
-        Word::Memory,
-        Word::PerHour,
-        Word::Next,
-        Word::Account,
-        Word::Project,
-        Word::Region,
-        Word::Up,
-        Word::When,
-        Word::Who,
-        Word::What,
-        Word::On,
-        Word::State,
-        Word::SavesHead,
-        Word::NoGpu,
-        Word::NoProject,
-        Word::StoppedBilled,
-        Word::StoppedDisk,
-        Word::StoppedFree,
-        Word::Spot,
-        Word::Reserved,
-        Word::ReclaimAnyTime,
-        Word::ReadOnlyAccount,
-        Word::Protected,
-        Word::NotMine,
-        Word::NeedsYou,
-    ];
-}
-
 /// A text with arguments. Figures come ready for the screen.
 #[derive(Clone, Copy, Debug)]
 pub enum Phrase<'a> {
@@ -162,6 +139,12 @@ pub enum Phrase<'a> {
     },
     Prepaid {
         rate: &'a str,
+    },
+    /// How long an account's money lasts.
+    Lasts {
+        account: &'a str,
+        time: &'a str,
+        at_most: bool,
     },
     /// After the certain rate: the most that may be charged.
     UpTo {
@@ -220,8 +203,10 @@ pub enum Phrase<'a> {
         now: Timestamp,
     },
     // Details.
-    MoreGpus {
-        count: usize,
+    /// Lowest and highest of several.
+    Range {
+        from: &'a str,
+        to: &'a str,
     },
     UpFor {
         time: &'a str,
@@ -294,6 +279,7 @@ pub enum Phrase<'a> {
     },
     AskName {
         action: Action,
+        count: usize,
     },
     EnterDoes {
         action: Action,
