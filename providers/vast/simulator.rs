@@ -339,7 +339,7 @@ async fn volumes(State(desk): State<Desk>, Query(asked): Asked) -> Response {
         json!({
             "id": digits(&store.id), "label": store.name, "status": if users.is_empty() { "created" } else { "in-use" },
             "type": "machine", "disk_space": store.size_gb, "storage_total_cost": number(world.store_of(store)),
-            "instances": users, "machine_id": 4103, "host_id": 70, "start_date": seconds(store.created_at),
+            "instances": users.iter().map(|id| json!({"id": id})).collect::<Vec<_>>(), "machine_id": 4103, "host_id": 70, "start_date": seconds(store.created_at),
             "end_date": seconds(store.created_at + SignedDuration::from_hours(24 * 180)),
             "geolocation": store.region, "public_ipaddr": "192.0.2.45", "disk_name": "nvme", "inet_up": 812.4,
             "inet_down": 905.1, "reliability2": 0.9968, "verification": "verified", "driver_version": "575.57.08",

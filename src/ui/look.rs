@@ -55,7 +55,8 @@ mod tests {
     /// TUI-10: colours as far as the terminal has them, and none where none are wanted.
     #[test]
     fn the_environment_tells_colours_and_signs() {
-        let cases: [(&[(&str, &str)], Colours, bool); 6] = [
+        type Variables = &'static [(&'static str, &'static str)];
+        let cases: [(Variables, Colours, bool); 6] = [
             (&[("TERM", "xterm"), ("LANG", "C.UTF-8")], Colours::Sixteen, true),
             (&[("COLORTERM", "truecolor"), ("LANG", "zh_CN.utf8")], Colours::True, true),
             (&[("COLORTERM", "truecolor"), ("NO_COLOR", "1")], Colours::None, true),
