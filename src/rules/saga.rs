@@ -1,7 +1,7 @@
 //! An action under way: from the confirmed plan to the poll that proves it, one durable step at a time.
 //!
 //! This file alone hands out [`Permit`]s, and nothing that changes anything at a provider is sent without
-//! one. A permit is born in one place, [`Operation::send`], and that place is reached only with an
+//! one. A permit is born in one place, `Operation::send`, and that place is reached only with an
 //! authority (a plan that loses nothing, or a typed name), after a fresh look at the very identity that the
 //! person saw, and it travels inside an order to write the step down first.
 

@@ -70,6 +70,7 @@ impl Columns {
             *column += more;
             spare -= more;
         };
+        give(&mut gpu, 17);
         give(&mut name, 20);
         give(&mut gpu, 19);
         give(&mut next, 26);
