@@ -80,6 +80,3 @@ pub fn next_wake(state: &State, now: Timestamp) -> Option<Timestamp> {
         .min()
         .map(|at| at.max(now))
 }
-
-#[cfg(test)]
-mod tests;
