@@ -87,6 +87,10 @@ async fn in_terminal(
                     suspend(screen, &mut keys)?;
                     Some(Event::View(ViewEvent::Resumed))
                 }
+                Signal::GoOn => {
+                    terminal::take_again()?;
+                    Some(Event::View(ViewEvent::Resumed))
+                }
             },
             () = crash::happened() => {
                 state.leaving = true;
@@ -147,8 +151,9 @@ fn resized(width: u16, height: u16) -> Event {
 }
 
 fn repaint(screen: &mut Screen, state: &mut State) -> io::Result<()> {
-    screen.clear()?;
     let size = screen.size()?;
+    // Not `clear`: that asks the terminal where its cursor is, and would wait for an answer among the keys.
+    screen.resize(size.into())?;
     (state.view.width, state.view.height) = (size.width, size.height);
     Ok(())
 }
@@ -165,6 +170,8 @@ fn suspend(screen: &mut Screen, keys: &mut Option<EventStream>) -> anyhow::Resul
 enum Signal {
     End,
     Suspend,
+    /// After a stop, ours or one that nobody can catch: the shell had the terminal meanwhile.
+    GoOn,
 }
 
 #[cfg(unix)]
@@ -172,6 +179,7 @@ struct Signals {
     term: tokio::signal::unix::Signal,
     hang_up: tokio::signal::unix::Signal,
     stop: tokio::signal::unix::Signal,
+    go_on: tokio::signal::unix::Signal,
 }
 
 #[cfg(unix)]
@@ -182,6 +190,7 @@ impl Signals {
             term: signal(SignalKind::terminate())?,
             hang_up: signal(SignalKind::hangup())?,
             stop: signal(SignalKind::from_raw(signal_hook::consts::SIGTSTP))?,
+            go_on: signal(SignalKind::from_raw(signal_hook::consts::SIGCONT))?,
         })
     }
 
@@ -190,6 +199,7 @@ impl Signals {
             _ = self.term.recv() => Signal::End,
             _ = self.hang_up.recv() => Signal::End,
             _ = self.stop.recv() => Signal::Suspend,
+            _ = self.go_on.recv() => Signal::GoOn,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use providers::model::{Action as Deed, Identity, Phase};
+use providers::text::clean;
 use tui_input::{Input, InputRequest};
 
 use super::{MESSAGE_STAYS, leave_now, world};
@@ -29,7 +30,8 @@ pub fn update(state: &mut State, event: ViewEvent, now: Timestamp) -> Vec<Effect
         ViewEvent::Resize { width, height } => {
             (state.view.width, state.view.height) = (width, height);
             keep_cursor(&mut state.view);
-            vec![]
+            // All of it, also when the size is as before: what was cut off on the way there and back is lost.
+            vec![Effect::Repaint]
         }
         ViewEvent::Resumed => vec![Effect::Repaint],
         ViewEvent::PageOpened(Ok(())) => vec![],
@@ -85,9 +87,8 @@ fn in_text_field(view: &View) -> bool {
 
 /// A pasted text goes into a filter as text, and nowhere else.
 fn pasted(state: &mut State, text: &str, now: Timestamp) {
-    let one_line: String = text.chars().filter(|c| !c.is_control()).collect();
     if let Some(Modal::Filter { input, .. }) = state.view.modals.last_mut() {
-        for c in one_line.chars() {
+        for c in clean(text).chars() {
             input.handle(InputRequest::InsertChar(c));
         }
         state.view.filter = input.value().to_owned();
@@ -393,7 +394,7 @@ fn propose(state: &mut State, deed: Deed, now: Timestamp) -> Vec<Effect> {
 }
 
 fn make_plan(state: &State, deed: Deed, pointed: &[Identity], now: Timestamp) -> Plan {
-    let under_way: Vec<Identity> = state.world.under_way().map(|operation| operation.target.identity.clone()).collect();
+    let under_way = state.world.busy();
     let basis = Basis {
         fleet: &state.world.fleet,
         settings: &state.world.settings,
