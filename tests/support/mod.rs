@@ -4,6 +4,8 @@
 // Each test file uses its own part of this.
 #![allow(dead_code)]
 
+pub mod stage;
+#[cfg(unix)]
 pub mod terminal;
 
 use std::path::PathBuf;
@@ -123,7 +125,7 @@ pub struct Ran {
 }
 
 impl Ran {
-    fn of(output: Output) -> Self {
+    pub fn of(output: Output) -> Self {
         Ran {
             code: output.status.code(),
             stdout: String::from_utf8(output.stdout).unwrap(),
