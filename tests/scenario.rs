@@ -1025,9 +1025,12 @@ fn three_machines_are_stopped_in_three_keys() {
     story.code(Code::Home).effects();
     story.press("sjsjs");
     assert_eq!(story.state.world.under_way().count(), 3);
+    // Where its countdown is seen it can be taken back.
+    story.press("6");
+    story.shows("s, u undo");
     story.press("u");
     story.shows("c: taken back, nothing was sent");
-    story.code(Code::Esc);
+    story.press("1").code(Code::Esc);
     story.shows("b: taken back, nothing was sent");
     story.wait_ms(5_000);
     story.found(Found::Instance(Box::new(running("a", "3"))));

@@ -68,6 +68,11 @@ impl Lab {
         lab
     }
 
+    /// Where the simulator of the account at this place is served.
+    pub fn url(&self, account: usize) -> String {
+        self.simulators[account].url()
+    }
+
     pub fn write_config(&self) {
         std::fs::write(self.config_file(), &self.config).unwrap();
     }
