@@ -8,78 +8,21 @@ use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
 use portable_pty::CommandBuilder;
-use providers::sim::{Harm, Life, Machine, Shared};
+use providers::sim::{Harm, Life, Machine};
 use rentop::ledger::Ledger;
 use rentop::rules::memory::Keep;
 use rstest::rstest;
-use rust_decimal::Decimal;
+use support::binary;
+use support::stage::{INFER, LORA, NAMES, SCRATCH, Stage, TRAINER, stage};
 use support::terminal::Terminal;
-use support::{Account, Lab, binary, world};
 
-/// Three accounts: machines that can be stopped, one that a stop would erase, one that cannot stop.
-struct Stage {
-    lab: Lab,
-    runpod: Shared,
-    vast: Shared,
-    lambda: Shared,
-}
-
-const TRAINER: &str = "podtrainer0001";
-const SCRATCH: &str = "podscratch0002";
-
-fn stage() -> Stage {
-    let mut runpod = world(1.0);
-    let now = runpod.now();
-    runpod.machines = vec![
-        Machine { compute_per_hour: Decimal::new(189, 2), ..Machine::new(TRAINER, "trainer", now) },
-        Machine { disk_gb: 0, ..Machine::new(SCRATCH, "scratch", now) },
-        Machine { life: Life::Stopped, ..Machine::new("podoldexp00003", "old-exp", now) },
-    ];
-    let mut vast = world(1.0);
-    vast.machines = vec![Machine { spot: true, ..Machine::new("31000001", "sd-lora", now) }];
-    let mut lambda = world(1.0);
-    lambda.machines = vec![Machine {
-        gpu: "gpu_1x_a10".to_owned(),
-        ..Machine::new("c0ffee00000000000000000000000001", "infer", now)
-    }];
-    let [runpod, vast, lambda] = [runpod, vast, lambda].map(Shared::new);
-    let account = |provider, name, world: &Shared| Account { provider, name, world: world.clone(), extra: "" };
-    let lab = Lab::new(vec![
-        account("runpod", "team", &runpod),
-        account("vast", "me", &vast),
-        account("lambda", "lab", &lambda),
-    ]);
-    Stage { lab, runpod, vast, lambda }
-}
-
-impl Stage {
-    /// The screen with every row on it.
-    fn screen(&self, args: &[&str]) -> Terminal {
-        let mut terminal = Terminal::start(&self.lab, args, 100, 30);
-        for name in ["trainer", "scratch", "old-exp", "sd-lora", "infer"] {
-            terminal.wait_for(name);
-        }
-        terminal
+/// The screen with every row on it.
+fn screen_of(stage: &Stage, args: &[&str]) -> Terminal {
+    let mut terminal = Terminal::start(&stage.lab, args, 100, 30);
+    for name in NAMES {
+        terminal.wait_for(name);
     }
-
-    /// Requests so far that change anything.
-    fn changes(&self) -> usize {
-        let deeds = |world: &Shared| {
-            let world = world.lock();
-            // RunPod's balance is asked for with a POST.
-            let posts = world.count("POST", "") - world.count("POST", "/graphql");
-            posts + world.count("PUT", "") + world.count("DELETE", "")
-        };
-        [&self.runpod, &self.vast, &self.lambda].into_iter().map(deeds).sum()
-    }
-
-    fn life(&self, id: &str) -> Life {
-        let [runpod, vast, lambda] = [&self.runpod, &self.vast, &self.lambda].map(|world| {
-            let mut world = world.lock();
-            world.machine(id).map(|machine| machine.life)
-        });
-        runpod.or(vast).or(lambda).expect("a machine of the stage")
-    }
+    terminal
 }
 
 /// The terminal is the shell's again: main screen, cursor, plain pastes, no raw mode.
@@ -129,10 +72,10 @@ fn the_first_frame_is_the_ledgers_with_its_age_while_every_provider_hangs() {
 #[test]
 fn rows_follow_their_providers() {
     let stage = stage();
-    let mut terminal = stage.screen(&[]);
+    let mut terminal = screen_of(&stage, &[]);
     let now = stage.runpod.lock().now();
     stage.runpod.lock().machines.push(Machine::new("podnewcomer004", "newcomer", now));
-    stage.vast.lock().machine("31000001").unwrap().life = Life::Outbid;
+    stage.vast.lock().machine(LORA).unwrap().life = Life::Outbid;
     terminal.press("\x1b[15~");
     terminal.wait_for("newcomer");
     terminal.wait_for("outbid");
@@ -147,7 +90,7 @@ fn rows_follow_their_providers() {
 #[test]
 fn a_stop_is_counted_down_taken_back_and_done() {
     let stage = stage();
-    let mut terminal = stage.screen(&[]);
+    let mut terminal = screen_of(&stage, &[]);
     terminal.select("trainer");
     terminal.press("s");
     terminal.wait_for("stop in 5 s, u undo");
@@ -189,7 +132,7 @@ fn what_loses_data_asks_for_the_name(
     #[case] end: Life,
 ) {
     let stage = stage();
-    let mut terminal = stage.screen(&[]);
+    let mut terminal = screen_of(&stage, &[]);
     terminal.select(name);
     terminal.press(key);
     let plan = terminal.wait_for(title);
@@ -237,7 +180,7 @@ fn what_loses_data_asks_for_the_name(
 #[test]
 fn a_held_key_acts_once() {
     let stage = stage();
-    let mut terminal = stage.screen(&[]);
+    let mut terminal = screen_of(&stage, &[]);
     terminal.select("trainer");
     terminal.press("gggggggggggg");
     terminal.wait_for("grouped by account");
@@ -262,7 +205,7 @@ fn a_held_key_acts_once() {
 #[test]
 fn the_filter_takes_letters_and_pastes_as_text() {
     let stage = stage();
-    let mut terminal = stage.screen(&[]);
+    let mut terminal = screen_of(&stage, &[]);
     terminal.press("/");
     terminal.wait_for("enter keep");
     terminal.press("xsq");
@@ -291,7 +234,7 @@ fn the_filter_takes_letters_and_pastes_as_text() {
 #[test]
 fn marked_rows_are_released_together_and_protected_ones_are_left_out() {
     let stage = stage();
-    let mut terminal = stage.screen(&[]);
+    let mut terminal = screen_of(&stage, &[]);
     terminal.select("infer");
     terminal.press("p");
     terminal.wait_for("infer is protected");
@@ -308,15 +251,15 @@ fn marked_rows_are_released_together_and_protected_ones_are_left_out() {
     terminal.press("release 3\r\x15release 2\r");
     terminal.wait("both released", |text| text.matches("✓ released").count() == 2);
     assert_eq!(stage.changes(), 2);
-    assert_eq!((stage.life(TRAINER), stage.life("31000001")), (Life::Gone, Life::Gone));
-    assert_eq!(stage.life("c0ffee00000000000000000000000001"), Life::Running);
+    assert_eq!((stage.life(TRAINER), stage.life(LORA)), (Life::Gone, Life::Gone));
+    assert_eq!(stage.life(INFER), Life::Running);
 }
 
 /// LIFE-08: the key explains, and sends nothing.
 #[test]
 fn a_provider_that_cannot_stop_says_so() {
     let stage = stage();
-    let mut terminal = stage.screen(&[]);
+    let mut terminal = screen_of(&stage, &[]);
     terminal.select("infer");
     terminal.press("s");
     terminal.wait_for("infer: this provider cannot stop");
@@ -329,7 +272,7 @@ fn a_provider_that_cannot_stop_says_so() {
 #[test]
 fn a_read_only_screen_sends_nothing() {
     let stage = stage();
-    let mut terminal = stage.screen(&["--read-only"]);
+    let mut terminal = screen_of(&stage, &["--read-only"]);
     terminal.wait_for("READ-ONLY");
     for (name, key) in [("trainer", "s"), ("scratch", "s"), ("old-exp", "s"), ("sd-lora", "x"), ("infer", "x")] {
         terminal.select(name);
@@ -351,7 +294,7 @@ fn a_read_only_screen_sends_nothing() {
 #[case::activity("6", "Nothing was stopped")]
 fn a_storm_of_sizes_passes(#[case] keys: &str, #[case] shown: &str) {
     let stage = stage();
-    let mut terminal = stage.screen(&[]);
+    let mut terminal = screen_of(&stage, &[]);
     terminal.resize(80, 24);
     terminal.select("trainer");
     terminal.press(keys);
@@ -366,6 +309,7 @@ fn a_storm_of_sizes_passes(#[case] keys: &str, #[case] shown: &str) {
     terminal.resize(80, 24);
     terminal.wait("the view as it was", |text| text.starts_with(" rentop") && text.contains(shown));
     if keys.is_empty() {
+        terminal.press("\x1b[B\x1b[A");
         terminal.wait("the cursor where it was", |text| {
             text.lines().any(|line| line.starts_with('▌') && line.contains("trainer"))
         });
@@ -385,8 +329,7 @@ fn a_start_in_a_tiny_window_recovers(#[case] width: u16, #[case] height: u16) {
     terminal.resize(80, 24);
     terminal.wait_for("trainer");
     terminal.resize(width, height);
-    terminal.press("q");
-    assert!(terminal.wait_end().success());
+    assert!(terminal.leave().success());
 }
 
 /// TUI-01: whatever ends the program, the terminal is the shell's again.
@@ -397,7 +340,7 @@ fn a_start_in_a_tiny_window_recovers(#[case] width: u16, #[case] height: u16) {
 #[case::sighup("", "HUP", 1)]
 fn the_terminal_is_given_back(#[case] keys: &str, #[case] signal: &str, #[case] code: u32) {
     let stage = stage();
-    let mut terminal = stage.screen(&[]);
+    let mut terminal = screen_of(&stage, &[]);
     terminal.wait_raw(true);
     if signal.is_empty() {
         terminal.press(keys);
@@ -418,7 +361,7 @@ fn the_terminal_is_given_back(#[case] keys: &str, #[case] signal: &str, #[case] 
 #[case::sigtstp("", "TSTP")]
 fn a_suspended_screen_comes_back(#[case] keys: &str, #[case] signal: &str) {
     let stage = stage();
-    let mut terminal = stage.screen(&[]);
+    let mut terminal = screen_of(&stage, &[]);
     if signal.is_empty() {
         terminal.press(keys);
     } else {
@@ -442,7 +385,7 @@ fn a_suspended_screen_comes_back(#[case] keys: &str, #[case] signal: &str) {
 #[test]
 fn a_screen_that_was_stopped_from_outside_comes_back() {
     let stage = stage();
-    let mut terminal = stage.screen(&[]);
+    let mut terminal = screen_of(&stage, &[]);
     terminal.signal("STOP");
     terminal.make_sane();
     terminal.wait_raw(false);
@@ -464,7 +407,7 @@ fn a_screen_that_was_stopped_from_outside_comes_back() {
 #[test]
 fn a_provider_that_hangs_slows_nothing() {
     let stage = stage();
-    let mut terminal = stage.screen(&[]);
+    let mut terminal = screen_of(&stage, &[]);
     stage.vast.fault("", "", u32::MAX, Harm::Hang);
     terminal.press("g");
     terminal.wait_for("grouped by account");
@@ -544,7 +487,7 @@ fn the_demo_starts_without_a_config_and_leaves_nothing_behind() {
 #[test]
 fn a_second_screen_looks_on_and_takes_over() {
     let stage = stage();
-    let mut first = stage.screen(&[]);
+    let mut first = screen_of(&stage, &[]);
     let mut second = Terminal::start(&stage.lab, &[], 140, 30);
     second.wait_for("looking on");
     second.select("trainer");
@@ -566,7 +509,7 @@ fn a_second_screen_looks_on_and_takes_over() {
     // The next one is not kept out by a dead process either.
     second.signal("KILL");
     second.wait_end();
-    let mut third = stage.screen(&[]);
+    let mut third = screen_of(&stage, &[]);
     third.press("6");
     third.wait_for("done and proven");
     assert!(!third.text().contains("looking on"), "{}", third.text());

@@ -29,6 +29,7 @@ pub fn start(state: &mut State, now: Timestamp) -> Vec<Effect> {
 
 /// Takes in one event.
 pub fn update(state: &mut State, event: Event, now: Timestamp) -> Vec<Effect> {
+    let by_itself = matches!(event, Event::World(_));
     let effects = match event {
         Event::World(event) => {
             state.view.lines_stale |= world::changes_lines(&event);
@@ -47,7 +48,11 @@ pub fn update(state: &mut State, event: Event, now: Timestamp) -> Vec<Effect> {
     if state.view.lines_stale {
         let resort = quiet && state.view.modals.is_empty();
         rows::rebuild(&state.world, &mut state.view, resort, now);
+        let before = state.view.cursor.clone();
         view::keep_cursor(&mut state.view);
+        if by_itself && before.is_some() && before != state.view.cursor {
+            state.view.cursor_jumped = Some(now);
+        }
     }
     effects
 }

@@ -129,6 +129,18 @@ impl Terminal {
         status
     }
 
+    /// Presses `q` until the program ends. A key in the very moment of a resize may be heard only with the next.
+    #[track_caller]
+    pub fn leave(&mut self) -> portable_pty::ExitStatus {
+        let began = Instant::now();
+        while self.child.try_wait().unwrap().is_none() {
+            assert!(began.elapsed() < PATIENCE, "it does not end; the screen is:\n{}", self.text());
+            self.press("q");
+            self.take(Duration::from_millis(300));
+        }
+        self.wait_end()
+    }
+
     fn take(&mut self, patience: Duration) -> bool {
         match self.output.recv_timeout(patience) {
             Ok(bytes) => {
@@ -158,7 +170,6 @@ impl Terminal {
     }
 
     /// Waits until the terminal is raw (keys come one by one, without echo), or until it is not.
-    #[cfg(unix)]
     #[track_caller]
     pub fn wait_raw(&mut self, raw: bool) {
         let began = Instant::now();
@@ -168,19 +179,16 @@ impl Terminal {
         }
     }
 
-    #[cfg(unix)]
     fn is_raw(&self) -> bool {
         let modes = self.stty("-a");
         modes.split_whitespace().any(|word| word.trim_end_matches(';') == "-icanon")
     }
 
     /// What a shell does to the terminal when a program is stopped: `stty sane`.
-    #[cfg(unix)]
     pub fn make_sane(&self) {
         self.stty("sane");
     }
 
-    #[cfg(unix)]
     fn stty(&self, what: &str) -> String {
         let name = self.master.tty_name().unwrap();
         let mut shell = std::process::Command::new("sh");

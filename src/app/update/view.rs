@@ -20,6 +20,9 @@ use crate::rules::settings::Setting;
 /// The same key within this time of its last event is a key that is being held.
 const HELD: SignedDuration = SignedDuration::from_millis(150);
 
+/// So long after the cursor came to another row by itself a key that ends something may be meant for the one before.
+const JUMPED: SignedDuration = SignedDuration::from_millis(500);
+
 pub fn update(state: &mut State, event: ViewEvent, now: Timestamp) -> Vec<Effect> {
     match event {
         ViewEvent::Key(key) => pressed(state, key, now),
@@ -106,6 +109,10 @@ fn in_view(state: &mut State, key: Key, now: Timestamp) -> Vec<Effect> {
         }
     }
     let Some(action) = keymap::action_in(state.view.tab, key) else { return vec![] };
+    let jumped = state.view.cursor_jumped.is_some_and(|at| now.duration_since(at) < JUMPED);
+    if jumped && matches!(action, Action::StopOrStart | Action::End) && state.view.marks.is_empty() {
+        return vec![];
+    }
     match action {
         Action::Quit => return quit(state, now),
         Action::Suspend => return vec![Effect::Suspend],
