@@ -338,6 +338,8 @@ fn a_start_in_a_tiny_window_recovers(#[case] width: u16, #[case] height: u16) {
 #[case::ctrl_c("\x03", "", 0)]
 #[case::sigterm("", "TERM", 1)]
 #[case::sighup("", "HUP", 1)]
+#[case::sigint("", "INT", 1)]
+#[case::sigquit("", "QUIT", 1)]
 fn the_terminal_is_given_back(#[case] keys: &str, #[case] signal: &str, #[case] code: u32) {
     let stage = stage();
     let mut terminal = screen_of(&stage, &[]);

@@ -44,7 +44,7 @@ pub fn update(state: &mut State, event: Event, now: Timestamp) -> Vec<Effect> {
         state.view.message = None;
     }
     let quiet = state.view.last_key.is_none_or(|(_, at)| now.duration_since(at) >= RESORT_AFTER);
-    state.view.trouble = state.world.fleet.accounts.iter().filter(|account| account.trouble.is_some()).count();
+    state.view.trouble = state.world.fleet.accounts.iter().filter(|account| account.needs_a_look()).count();
     if state.view.lines_stale {
         let resort = quiet && state.view.modals.is_empty();
         rows::rebuild(&state.world, &mut state.view, resort, now);

@@ -178,6 +178,8 @@ enum Signal {
 struct Signals {
     term: tokio::signal::unix::Signal,
     hang_up: tokio::signal::unix::Signal,
+    interrupt: tokio::signal::unix::Signal,
+    quit: tokio::signal::unix::Signal,
     stop: tokio::signal::unix::Signal,
     go_on: tokio::signal::unix::Signal,
 }
@@ -189,6 +191,8 @@ impl Signals {
         Ok(Signals {
             term: signal(SignalKind::terminate())?,
             hang_up: signal(SignalKind::hangup())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            quit: signal(SignalKind::quit())?,
             stop: signal(SignalKind::from_raw(signal_hook::consts::SIGTSTP))?,
             go_on: signal(SignalKind::from_raw(signal_hook::consts::SIGCONT))?,
         })
@@ -198,6 +202,8 @@ impl Signals {
         tokio::select! {
             _ = self.term.recv() => Signal::End,
             _ = self.hang_up.recv() => Signal::End,
+            _ = self.interrupt.recv() => Signal::End,
+            _ = self.quit.recv() => Signal::End,
             _ = self.stop.recv() => Signal::Suspend,
             _ = self.go_on.recv() => Signal::GoOn,
         }

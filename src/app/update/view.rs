@@ -329,7 +329,7 @@ fn problem(state: &mut State, now: Timestamp) {
         _ => None,
     };
     let troubled = |name: &providers::model::AccountName| {
-        state.world.fleet.account(name).is_some_and(|account| account.trouble.is_some() || !account.problems.is_empty())
+        state.world.fleet.account(name).is_some_and(crate::rules::fleet::Account::needs_a_look)
     };
     let account = under_cursor.filter(troubled).or_else(|| {
         let all = state.world.fleet.accounts.iter().map(|account| &account.name);
