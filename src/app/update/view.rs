@@ -194,7 +194,7 @@ fn intend(state: &mut State, intent: Intent, now: Timestamp) -> Vec<Effect> {
 }
 
 fn quit(state: &mut State, now: Timestamp) -> Vec<Effect> {
-    if state.world.acts() && state.world.under_way().next().is_some() {
+    if state.world.under_way().next().is_some() {
         state.view.modals.push(Modal::Leave);
         return vec![];
     }

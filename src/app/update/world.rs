@@ -18,6 +18,8 @@ use crate::rules::saga::{Authority, Input, OpId, Operation, Order, Outcome, Sigh
 
 /// How often the claim on the ledger is renewed; it runs out after three times this.
 const RENEW: SignedDuration = SignedDuration::from_secs(10);
+/// So late a renewal finds the claim run out: another process may have acted meanwhile.
+const LAPSED: SignedDuration = SignedDuration::from_secs(20);
 /// How often somebody who only looks on reads the ledger.
 const LOOK_ON: SignedDuration = SignedDuration::from_secs(5);
 /// How many ended actions the screen remembers.
@@ -73,16 +75,44 @@ pub fn update(world: &mut World, event: WorldEvent, now: Timestamp) -> Vec<Effec
 }
 
 impl World {
-    /// Whether an account is asked more often, since an action on it waits to be proven.
-    pub fn watches(&self, account: &AccountName) -> bool {
-        self.under_way().any(|operation| operation.target.identity.account == *account && !operation.in_countdown())
+    /// Whether an account is asked more often, since an action on it waits to be proven. What is overdue may
+    /// stay so for days, and is looked at by the usual polls.
+    fn watches(&self, account: &AccountName) -> bool {
+        self.under_way().any(|operation| {
+            operation.target.identity.account == *account && !operation.in_countdown() && !operation.is_overdue()
+        })
+    }
+
+    /// When an account is to be asked next; `None` while it is not for us to ask, or was asked already.
+    pub fn due(&self, account: &Account, now: Timestamp) -> Option<Timestamp> {
+        // Who lost the claim while an action of its own is under way still sees to its end.
+        if !self.remembered || !(self.acts() || self.watches(&account.name)) {
+            return None;
+        }
+        let pacing = &account.pacing;
+        // A key that could not be used is not tried again by itself: nothing would have changed.
+        let locked = account.trouble.as_ref().is_some_and(|trouble| matches!(trouble.value, Trouble::Key(_)));
+        if locked && !pacing.wanted {
+            return None;
+        }
+        let running = self.fleet.has_running(&account.name);
+        let due = pacing.due(running, self.watches(&account.name), account.name.as_str())?;
+        // The clock was set back: what it said then is no time to count from.
+        let set_back = pacing.asked_at.is_some_and(|asked_at| asked_at > now);
+        Some(if set_back { pacing.quiet_until.unwrap_or(now) } else { due })
     }
 }
 
 fn tick(world: &mut World, now: Timestamp) -> Vec<Effect> {
     let mut effects = Vec::new();
-    if world.ledger_due.is_some_and(|due| due <= now) {
+    // Further away than it is ever set means that the clock was set back.
+    if let Some(due) = world.ledger_due.filter(|due| *due <= now || *due > now + RENEW) {
         effects.push(Effect::Claim);
+        if world.collects() && now.duration_since(due) >= LAPSED {
+            // After a sleep, for instance: claimed anew, and taken up from the ledger as after a take-over.
+            world.collector = None;
+            world.remembered = false;
+        }
         if world.collects() {
             world.ledger_due = Some(now + RENEW);
         } else {
@@ -105,22 +135,11 @@ fn tick(world: &mut World, now: Timestamp) -> Vec<Effect> {
 
 /// Asks every account that is due.
 fn ask_due(world: &mut World, now: Timestamp) -> Vec<Effect> {
-    if !world.remembered || !world.acts() {
-        return Vec::new();
-    }
     let due: Vec<AccountName> = world
         .fleet
         .accounts
         .iter()
-        .filter(|account| {
-            // A key that could not be used is not tried again by itself: nothing would have changed.
-            !matches!(&account.trouble, Some(trouble) if matches!(trouble.value, Trouble::Key(_)))
-        })
-        .filter(|account| {
-            let running = world.fleet.has_running(&account.name);
-            let due = account.pacing.due(running, world.watches(&account.name), account.name.as_str());
-            due.is_some_and(|at| at <= now)
-        })
+        .filter(|account| world.due(account, now).is_some_and(|at| at <= now))
         .map(|account| account.name.clone())
         .collect();
     due.into_iter()
@@ -161,6 +180,7 @@ fn remembered(world: &mut World, memory: Memory, notices: Vec<LedgerNotice>, now
     for operation in memory.recent {
         world.operations.entry(operation.id).or_insert(operation);
     }
+    forget_old(world);
     let mut effects = Vec::new();
     for (mut operation, _) in memory.unfinished {
         if world.operations.contains_key(&operation.id) || !world.acts() || world.one_shot {
@@ -272,6 +292,13 @@ fn follow(world: &World, name: &AccountName, consequences: Vec<Consequence>) -> 
 }
 
 fn intend(world: &mut World, intent: Intent, now: Timestamp) -> Vec<Effect> {
+    if let (false, Some(Collector::Other { owner, .. })) = (world.acts(), &world.collector)
+        // What this process began before it lost the claim is still its own.
+        && intent != Intent::TakeBack
+    {
+        world.news.push(Msg::OnlyLooking { host: owner.host.clone(), pid: owner.pid });
+        return Vec::new();
+    }
     match intent {
         Intent::Begin { plan, authority } => begin(world, *plan, authority, now),
         Intent::TakeBack => {
@@ -308,10 +335,6 @@ fn intend(world: &mut World, intent: Intent, now: Timestamp) -> Vec<Effect> {
 
 /// Begins every target of a confirmed plan that can still be begun.
 fn begin(world: &mut World, plan: Plan, authority: Authority, now: Timestamp) -> Vec<Effect> {
-    if let (false, Some(Collector::Other { owner, .. })) = (world.acts(), &world.collector) {
-        world.news.push(Msg::OnlyLooking { host: owner.host.clone(), pid: owner.pid });
-        return Vec::new();
-    }
     let mut effects = Vec::new();
     let mut count = 0;
     let saves = plan.saves().rates().to_vec();
@@ -364,16 +387,18 @@ pub fn advance(world: &mut World, op: OpId, input: Input, now: Timestamp) -> Vec
             Outcome::NotSent(crate::rules::saga::NotSent::TakenBack) => Msg::TakenBack { name },
             outcome => Msg::Ended { name, action, outcome },
         });
-        while world.operations.len() > RECENT {
-            let Some(oldest) =
-                world.operations.values().find(|operation| operation.is_ended()).map(|operation| operation.id)
-            else {
-                break;
-            };
-            world.operations.remove(&oldest);
-        }
+        forget_old(world);
     }
     carry_out(world, op, orders, now)
+}
+
+/// The ledger has them all: the state keeps the latest.
+fn forget_old(world: &mut World) {
+    let surplus = world.operations.len().saturating_sub(RECENT);
+    let ended = world.operations.values().filter(|operation| operation.is_ended()).map(|operation| operation.id);
+    for oldest in ended.take(surplus).collect::<Vec<_>>() {
+        world.operations.remove(&oldest);
+    }
 }
 
 fn carry_out(world: &mut World, op: OpId, orders: Vec<Order>, now: Timestamp) -> Vec<Effect> {
@@ -418,3 +443,7 @@ pub fn leave(world: &mut World, now: Timestamp) -> Vec<Effect> {
     }
     effects
 }
+
+#[cfg(test)]
+#[path = "world_tests.rs"]
+mod tests;
