@@ -22,7 +22,7 @@ mod memory;
 mod open;
 mod row;
 #[cfg(test)]
-mod samples;
+pub(crate) mod samples;
 
 pub use copies::{back_up, quick_check};
 pub use journal::JournalLine;
