@@ -168,8 +168,8 @@ fn remembered(world: &mut World, memory: Memory, notices: Vec<LedgerNotice>, now
             known.tenant = account.tenant.clone();
             known.balance = account.balance.clone();
             if one_shot {
-                // What the ledger knows is young enough for one interval.
-                known.pacing.asked_at = account.as_of;
+                // What the ledger knows is good for one interval, if nothing was left out.
+                known.pacing.asked_at = account.as_of.filter(|as_of| account.last_complete == Some(*as_of));
             }
         }
     }
