@@ -101,8 +101,11 @@ pub enum ViewEvent {
     },
     /// The screen was left and is back: paint all of it.
     Resumed,
-    /// A page was opened, or could not be.
-    PageOpened(Result<(), String>),
+    /// A page could not be opened.
+    PageNotOpened {
+        url: String,
+        error: String,
+    },
     /// The account that was offered could not be added.
     NotAdded(String),
 }

@@ -146,7 +146,9 @@ fn too_long(account: &AccountName) -> Poll {
 /// Opens a page in the browser, on a thread: some launchers wait for the browser.
 fn open_page(url: String, outbox: Outbox) {
     std::thread::spawn(move || {
-        let opened = webbrowser::open(&url).map_err(|error| error.to_string());
-        outbox.put(Event::View(ViewEvent::PageOpened(opened)));
+        if let Err(error) = webbrowser::open(&url) {
+            let error = providers::text::clean(&error.to_string());
+            outbox.put(Event::View(ViewEvent::PageNotOpened { url, error }));
+        }
     });
 }

@@ -32,9 +32,7 @@ pub fn update(state: &mut State, event: ViewEvent, now: Timestamp) -> Vec<Effect
             vec![]
         }
         ViewEvent::Resumed => vec![Effect::Repaint],
-        ViewEvent::PageOpened(Ok(())) => vec![],
-        ViewEvent::PageOpened(Err(error)) => {
-            let url = selected_page(state).unwrap_or_default();
+        ViewEvent::PageNotOpened { url, error } => {
             say(&mut state.view, Msg::PageNotOpened { error, url }, now);
             vec![]
         }
