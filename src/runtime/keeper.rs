@@ -180,7 +180,31 @@ impl Desk {
             }
         };
         self.collector = Some(collector.clone());
-        self.outbox.put(Event::World(WorldEvent::Collector(collector)));
+        self.outbox.put(Event::World(WorldEvent::Collector(collector.clone())));
+        if collector == Collector::Us {
+            self.take_up_orphans();
+        }
+    }
+
+    /// What a command beside us left under way, or was killed over, is ours to see to. Of another host's
+    /// processes it is not known whether they live: theirs is taken up with their claim only.
+    fn take_up_orphans(&self) {
+        let Some(ledger) = &self.ledger else { return };
+        match ledger.unfinished() {
+            Ok(mut unfinished) => {
+                let here = |owner: &Owner| owner.host == self.owner.host && *owner != self.owner;
+                unfinished.retain(|(_, owner)| here(owner) && self.is_orphaned(owner));
+                if !unfinished.is_empty() {
+                    self.outbox.put(Event::World(WorldEvent::Orphaned(unfinished)));
+                }
+            }
+            Err(error) => tracing::warn!(%error, "what others left under way is not known"),
+        }
+    }
+
+    /// What a living process has under way is its own business.
+    fn is_orphaned(&self, owner: &Owner) -> bool {
+        owner.host != self.owner.host || *owner == self.owner || !process_is_alive(owner.pid)
     }
 
     fn recall(&mut self) {
@@ -193,10 +217,7 @@ impl Desk {
                 (Default::default(), vec![LedgerNotice::NotWritable { why: error.to_string() }])
             }
         };
-        // What a living process has under way is its own business.
-        memory
-            .unfinished
-            .retain(|(_, owner)| owner.host != self.owner.host || *owner == self.owner || !process_is_alive(owner.pid));
+        memory.unfinished.retain(|(_, owner)| self.is_orphaned(owner));
         self.outbox.put(Event::World(WorldEvent::Remembered { memory: Box::new(memory), notices }));
     }
 
@@ -309,6 +330,24 @@ mod tests {
         assert_eq!(collector(Err(LedgerError::Busy), None), Collector::Us);
         assert_eq!(collector(Err(LedgerError::ReadOnly), Some(other.clone())), Collector::Us);
         assert_eq!(collector(Ok(other.clone()), Some(Collector::Us)), other);
+    }
+
+    /// Safety: an action under way is never forgotten, also when its process ends beside a collector.
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn who_collects_is_told_what_a_dead_process_of_this_host_left() {
+        let dir = folder();
+        let (mut ledger, _) = Ledger::open(dir.path(), at("10:00")).unwrap();
+        let (us, dead) = (owner(std::process::id()), owner(i32::MAX as u32));
+        let elsewhere = Owner { host: "elsewhere".to_owned(), ..dead.clone() };
+        for (id, owner) in [(1, &us), (2, &dead), (3, &elsewhere)] {
+            ledger.record(&operation(id, sending()), owner, at("10:00")).unwrap();
+        }
+        let (mut inbox, outbox) = Inbox::new();
+        Desk { ledger: Some(ledger), owner: us, outbox, collector: None }.claim();
+        let collector = Event::World(WorldEvent::Collector(Collector::Us));
+        let orphaned = Event::World(WorldEvent::Orphaned(vec![(operation(2, sending()), dead)]));
+        assert_eq!(std::iter::from_fn(|| inbox.ready()).collect::<Vec<_>>(), [collector, orphaned]);
     }
 
     /// An audit that finds nothing says that nothing was ever done.

@@ -11,7 +11,7 @@ use crate::app::event::{Intent, WorldEvent};
 use crate::app::message::Msg;
 use crate::app::state::{TREND, World};
 use crate::rules::fleet::{Account, Consequence, Trouble};
-use crate::rules::memory::{AccountMemory, Collector, Keep, LedgerNotice, Memory};
+use crate::rules::memory::{AccountMemory, Collector, Keep, LedgerNotice, Memory, Owner};
 use crate::rules::plan::{Hindrance, Plan};
 use crate::rules::runway;
 use crate::rules::saga::{Authority, Input, OpId, Operation, Order, Outcome, Sight, Step};
@@ -35,6 +35,7 @@ pub fn update(world: &mut World, event: WorldEvent, now: Timestamp) -> Vec<Effec
         WorldEvent::Tick => tick(world, now),
         WorldEvent::Remembered { memory, notices } => remembered(world, *memory, notices, now),
         WorldEvent::Collector(collector) => collector_known(world, collector, now),
+        WorldEvent::Orphaned(unfinished) => take_up(world, unfinished, now),
         WorldEvent::NotReady { account, trouble } => {
             if let Some(account) = world.fleet.account_mut(&account) {
                 account.fail(trouble, now);
@@ -181,9 +182,20 @@ fn remembered(world: &mut World, memory: Memory, notices: Vec<LedgerNotice>, now
         world.operations.entry(operation.id).or_insert(operation);
     }
     forget_old(world);
+    let mut effects = take_up(world, memory.unfinished, now);
+    effects.extend(tick(world, now));
+    effects
+}
+
+/// Goes on with what other processes left under way. A command has its own business only.
+fn take_up(world: &mut World, unfinished: Vec<(Operation, Owner)>, now: Timestamp) -> Vec<Effect> {
     let mut effects = Vec::new();
-    for (mut operation, _) in memory.unfinished {
-        if world.operations.contains_key(&operation.id) || !world.acts() || world.one_shot {
+    if !world.remembered || !world.collects() || world.one_shot {
+        return effects;
+    }
+    for (mut operation, _) in unfinished {
+        // Also ended ones: an answer may come late.
+        if world.operations.contains_key(&operation.id) {
             continue;
         }
         let orders = operation.resume(now);
@@ -191,7 +203,6 @@ fn remembered(world: &mut World, memory: Memory, notices: Vec<LedgerNotice>, now
         world.operations.insert(id, operation);
         effects.extend(carry_out(world, id, orders, now));
     }
-    effects.extend(tick(world, now));
     effects
 }
 

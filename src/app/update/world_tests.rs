@@ -246,3 +246,22 @@ fn somebody_who_looks_on_for_weeks_keeps_the_latest_actions_only() {
     assert_eq!(story.state.world.operations.len(), RECENT);
     assert_eq!(story.state.world.operations.keys().next(), Some(&OpId(300)));
 }
+
+/// A command beside the screen was killed, or did not wait: the screen sees to what it left.
+#[test]
+fn an_action_that_a_command_left_is_taken_up_by_who_collects_and_once() {
+    let mut story = Story::collecting();
+    let op = story.stop();
+    story.accepted(op);
+    let left = vec![(story.state.world.operations[&op].clone(), Owner { host: "desk".to_owned(), pid: 7 })];
+
+    let mut story = Story::collecting();
+    story.hear(WorldEvent::Orphaned(left.clone()));
+    assert!(story.does(&Effect::Lookup { op: Some(op), identity: identity("team", "a") }), "{:?}", story.effects);
+    story.hear(WorldEvent::Orphaned(left.clone()));
+    assert_eq!(story.effects, []);
+
+    let mut story = Story::new();
+    story.hear(WorldEvent::Collector(another())).recall(Memory::default()).hear(WorldEvent::Orphaned(left));
+    assert_eq!(story.effects, []);
+}
