@@ -141,6 +141,54 @@ fn ls_answers_from_the_ledger_while_that_is_young() {
     assert_eq!(three.runpod.lock().seen.len(), before, "it asked again within the interval");
 }
 
+/// A list that left something out is no answer to lean on: what it left out stays a problem for scripts.
+#[test]
+fn ls_asks_again_when_the_last_list_left_something_out() {
+    let three = three();
+    let body = r#"{"success": true, "instances": [{"id": "x"}], "next_token": null}"#.to_owned();
+    let harm = Harm::Answer { status: 200, headers: vec![], content_type: "application/json", body };
+    three.vast.fault("GET", "instances", 2, harm);
+    three.lab.run(&["ls"]).ends_with(3);
+    three.lab.run(&["ls"]).ends_with(3);
+    three.lab.run(&["ls"]).ends_with(0);
+}
+
+/// An account that was named waits for no other.
+#[test]
+fn an_account_that_hangs_delays_no_action_on_another() {
+    let three = three();
+    three.vast.fault("GET", "", 20, Harm::Hang);
+    let began = std::time::Instant::now();
+    three.lab.run(&["stop", "llama-ft", "--account", "team", "--yes"]).ends_with(0);
+    assert!(began.elapsed() < std::time::Duration::from_secs(25), "it waited for the account that hangs");
+}
+
+/// The reader of a pipe may leave before anything is written.
+#[test]
+fn nobody_who_reads_is_no_reason_to_panic() {
+    let three = three();
+    for args in [&["completions", "bash"][..], &["man"], &["ls"], &["stop", "llama-ft", "--yes"]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = three.lab.command(args).stdout(writer).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && !said.contains("panicked"), "{args:?}: {said}");
+    }
+}
+
+/// An audit that is empty because the ledger cannot be read would say that nothing was ever done.
+#[cfg(unix)]
+#[test]
+fn an_audit_without_the_ledger_is_no_clean_one() {
+    let lab = Lab::new(vec![]);
+    lab.run(&["audit"]).ends_with(0);
+    std::fs::remove_file(lab.state_dir().join("ledger.sqlite")).unwrap();
+    std::os::unix::fs::symlink("nowhere", lab.state_dir().join("ledger.sqlite")).unwrap();
+    let ran = lab.run(&["audit", "--json"]).ends_with(1);
+    assert!(ran.stderr.contains("link to nothing"), "{}", ran.stderr);
+    assert_eq!(ran.json()["actions"].as_array().unwrap().len(), 0);
+}
+
 #[test]
 fn one_failing_account_costs_exit_code_3_and_hides_nobody_else() {
     let three = three();

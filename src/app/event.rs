@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::app::action::Key;
 use crate::rules::fleet::Trouble;
-use crate::rules::memory::{Collector, LedgerNotice, Memory};
+use crate::rules::memory::{Collector, LedgerNotice, Memory, Owner};
 use crate::rules::plan::Plan;
-use crate::rules::saga::{Authority, OpId};
+use crate::rules::saga::{Authority, OpId, Operation};
 use crate::rules::settings::Setting;
 
 /// Something happened.
@@ -34,6 +34,8 @@ pub enum WorldEvent {
     },
     /// Who collects.
     Collector(Collector),
+    /// Actions that a process left under way and that nobody has in hand any more.
+    Orphaned(Vec<(Operation, Owner)>),
     /// An account of the config that could not be made ready.
     NotReady {
         account: AccountName,
@@ -101,8 +103,11 @@ pub enum ViewEvent {
     },
     /// The screen was left and is back: paint all of it.
     Resumed,
-    /// A page was opened, or could not be.
-    PageOpened(Result<(), String>),
+    /// A page could not be opened.
+    PageNotOpened {
+        url: String,
+        error: String,
+    },
     /// The account that was offered could not be added.
     NotAdded(String),
 }

@@ -62,57 +62,24 @@ pub enum Msg {
     // The message line.
     NothingSelected,
     NothingToTakeBack,
-    TakenBack {
-        name: String,
-    },
-    LeftOut {
-        name: String,
-        action: providers::model::Action,
-        hindrance: Hindrance,
-    },
+    TakenBack { name: String },
+    LeftOut { name: String, action: providers::model::Action, hindrance: Hindrance },
     MixedMarks,
     PasteIgnored,
     Refreshing,
     SortedBy(SortName),
     GroupedBy(GroupName),
     QuickFilter(QuickName),
-    ProtectedNow {
-        name: String,
-        on: bool,
-    },
-    MineNow {
-        name: String,
-        on: bool,
-    },
+    ProtectedNow { name: String, on: bool },
+    MineNow { name: String, on: bool },
     NoPage,
-    OpeningPage {
-        url: String,
-    },
-    PageNotOpened {
-        error: String,
-        url: String,
-    },
+    OpeningPage { url: String },
+    PageNotOpened { error: String, url: String },
     NoProblem,
-    OnlyLooking {
-        host: String,
-        pid: u32,
-    },
-    NotAdded {
-        error: String,
-    },
-    Begun {
-        count: usize,
-        saves: Vec<Rate>,
-    },
-    Ended {
-        name: String,
-        action: providers::model::Action,
-        outcome: Outcome,
-    },
-    /// A leaving that must wait for a second key.
-    StillUnderWay {
-        count: usize,
-    },
+    OnlyLooking { host: String, pid: u32 },
+    NotAdded { error: String },
+    Begun { count: usize, saves: Vec<Rate> },
+    Ended { name: String, action: providers::model::Action, outcome: Outcome },
 }
 
 /// Orders of the rows.

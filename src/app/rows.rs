@@ -88,20 +88,6 @@ fn bills_compute(instance: &Instance) -> bool {
     !instance.rates.of(&[providers::model::Component::Compute]).is_zero()
 }
 
-/// Members of a group, whether or not they are folded away.
-pub fn members<'a>(world: &'a World, key: &GroupKey) -> impl Iterator<Item = &'a Known<Instance>> {
-    world.fleet.instances.values().filter(move |known| belongs(world, known, key))
-}
-
-fn belongs(world: &World, known: &Known<Instance>, key: &GroupKey) -> bool {
-    match key {
-        GroupKey::Account(account) => known.identity.account == *account,
-        GroupKey::Provider(provider) => provider_of(world, known) == Some(provider),
-        GroupKey::Project(project) => project_of(world, known) == project.as_deref(),
-        GroupKey::Market(market) => MarketName::of(known.row.market) == *market,
-    }
-}
-
 fn provider_of<'a>(world: &'a World, known: &Known<Instance>) -> Option<&'a ProviderName> {
     world.fleet.account(&known.identity.account).map(|account| &account.provider)
 }

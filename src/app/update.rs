@@ -60,7 +60,7 @@ pub fn update(state: &mut State, event: Event, now: Timestamp) -> Vec<Effect> {
 /// Ends the program at once, as a signal does: what was not sent is written down as not sent.
 pub fn leave_now(state: &mut State, now: Timestamp) -> Vec<Effect> {
     state.leaving = true;
-    if state.world.acts() { world::leave(&mut state.world, now) } else { Vec::new() }
+    world::leave(&mut state.world, now)
 }
 
 /// When the program wants to be woken with a tick, if nothing happens before.
@@ -70,9 +70,7 @@ pub fn next_wake(state: &State, now: Timestamp) -> Option<Timestamp> {
     // A countdown is painted second by second.
     let countdown =
         world.under_way().any(|operation| operation.in_countdown()).then(|| now + SignedDuration::from_secs(1));
-    let accounts = world.fleet.accounts.iter().filter(|_| world.remembered && world.acts()).filter_map(|account| {
-        account.pacing.due(world.fleet.has_running(&account.name), world.watches(&account.name), account.name.as_str())
-    });
+    let accounts = world.fleet.accounts.iter().filter_map(|account| world.due(account, now));
     let ledger = world.ledger_due.filter(|_| matches!(world.collector, Some(Collector::Us | Collector::Other { .. })));
     let message = state.view.message.as_ref().map(|shown| shown.until);
     operations

@@ -60,5 +60,5 @@ pub fn run(common: &Common, output: Output) -> Result<Exit, Stop> {
         }
         table.print(output)?;
     }
-    Ok(told_trouble(&state))
+    Ok(told_trouble(&setup, &state))
 }

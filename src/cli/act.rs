@@ -6,7 +6,7 @@ use providers::model::{AccountName, Action, Identity};
 
 use super::ls::{settled, told_trouble};
 use super::setup::{self, Kind, Program, Setup};
-use super::{ActArgs, Common, Exit, Stop};
+use super::{ActArgs, Common, Exit, Stop, warn};
 use crate::app::Event;
 use crate::app::event::{Intent, WorldEvent};
 use crate::app::state::World;
@@ -31,10 +31,8 @@ pub fn run(common: &Common, action: Action, args: &ActArgs) -> Result<Exit, Stop
         let Program { state, performer, inbox } = setup.program(Kind::OneShot)?;
         let mut errand = Errand::new(state, performer, inbox);
         errand.start();
-        errand.run_until(|state| settled(state, clock::now())).await;
         let exit = act(&mut errand, &setup, action, args).await;
-        let Errand { state, performer, .. } = errand;
-        performer.keeper.end(state.world.collects());
+        errand.end();
         exit
     });
     setup::end(runtime);
@@ -42,9 +40,12 @@ pub fn run(common: &Common, action: Action, args: &ActArgs) -> Result<Exit, Stop
 }
 
 async fn act(errand: &mut Errand, setup: &Setup, action: Action, args: &ActArgs) -> Result<Exit, Stop> {
+    // An account that was named waits for no other.
+    let only = args.account.as_deref();
+    errand.run_until(|state| settled(state, only, clock::now())).await.map_err(Stop::failed)?;
     let identity = find(&errand.state.world, args).inspect_err(|_| {
         // What could not be asked may be why it was not found.
-        told_trouble(&errand.state);
+        told_trouble(setup, &errand.state);
     })?;
     let look = setup.look();
     let now = clock::now();
@@ -66,7 +67,7 @@ async fn act(errand: &mut Errand, setup: &Setup, action: Action, args: &ActArgs)
         return Err(Stop { exit, message });
     }
     for line in plain::plan_lines(&plan, &look, setup.config.currency, now) {
-        eprintln!("{line}");
+        warn(line);
     }
     let authority = authority(&plan, args, &look)?;
     errand.take(Event::World(WorldEvent::Intent(Intent::Begin { plan: Box::new(plan), authority })));
@@ -81,11 +82,13 @@ async fn act(errand: &mut Errand, setup: &Setup, action: Action, args: &ActArgs)
                 operation.is_ended() || operation.is_overdue() || (no_wait && accepted)
             })
         })
-        .await;
+        .await
+        .map_err(Stop::failed)?;
     let Some(operation) = errand.state.world.operations.get(&op) else {
         return Err(Stop::failed("the action was lost sight of"));
     };
-    Ok(tell(operation, &look))
+    super::tell(plain::operation_line(operation, &look, clock::now()));
+    Ok(exit(operation))
 }
 
 fn find(world: &World, args: &ActArgs) -> Result<Identity, Stop> {
@@ -98,13 +101,14 @@ fn find(world: &World, args: &ActArgs) -> Result<Identity, Stop> {
         .filter(|known| account.as_ref().is_none_or(|account| known.identity.account == *account))
         .map(|known| (&known.identity, known.row.name.as_deref()))
         .collect();
+    let name = providers::text::clean(&args.name);
     match point(&args.name, shown.iter().copied()) {
         Pointed::One(identity) => Ok(identity),
-        Pointed::None => Err(Stop::usage(format!("no instance has the name or id `{}`", args.name))),
+        Pointed::None => Err(Stop::usage(format!("no instance has the name or id `{name}`"))),
         Pointed::Many(candidates) => {
             let list: Vec<String> =
                 candidates.iter().map(|identity| format!("  {} --account {}", identity.id, identity.account)).collect();
-            Err(Stop::usage(format!("`{}` means several instances; say which by id:\n{}", args.name, list.join("\n"))))
+            Err(Stop::usage(format!("`{name}` means several instances; say which by id:\n{}", list.join("\n"))))
         }
     }
 }
@@ -138,16 +142,15 @@ fn authority(plan: &Plan, args: &ActArgs, look: &Look) -> Result<Authority, Stop
 }
 
 fn ask(question: &str) -> Result<String, Stop> {
-    eprint!("{question} ");
-    io::stderr().flush().map_err(Stop::failed)?;
+    let mut out = io::stderr();
+    write!(out, "{question} ").and_then(|()| out.flush()).map_err(Stop::failed)?;
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer).map_err(Stop::failed)?;
     Ok(answer.trim().to_owned())
 }
 
-/// Says how it ended.
-fn tell(operation: &Operation, look: &Look) -> Exit {
-    println!("{}", plain::operation_line(operation, look, clock::now()));
+/// What the end of an action means for a script.
+fn exit(operation: &Operation) -> Exit {
     match &operation.step {
         Step::Ended { outcome: Outcome::Done { .. }, .. } | Step::Confirming { .. } => Exit::Done,
         Step::Ended {

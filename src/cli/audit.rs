@@ -7,7 +7,10 @@ use serde::Serialize;
 use super::ls::six;
 use super::setup::{self, Kind, Program, Setup};
 use super::table::{Table, print_json};
-use super::{Common, Exit, Output, Stop};
+use super::{Common, Exit, Output, Stop, warn};
+use crate::app::Event;
+use crate::app::event::WorldEvent;
+use crate::rules::memory::LedgerNotice;
 use crate::rules::saga::{Authority, Operation, Outcome, Step};
 use crate::runtime::clock;
 use crate::ui::plain;
@@ -52,19 +55,29 @@ struct Saves {
 pub fn run(common: &Common, output: Output) -> Result<Exit, Stop> {
     let setup = Setup::read(common)?;
     let runtime = setup::runtime()?;
-    let actions = runtime.block_on(async {
-        let Program { performer, .. } = setup.program(Kind::OneShot)?;
+    let told = runtime.block_on(async {
+        let Program { performer, mut inbox, .. } = setup.program(Kind::OneShot)?;
         let actions = performer.keeper.audit(LATEST).await;
         performer.keeper.end(false);
-        actions.ok_or_else(|| Stop::failed("the ledger did not answer"))?.map_err(Stop::failed)
+        let actions = actions.ok_or_else(|| Stop::failed("the ledger did not answer"))?.map_err(Stop::failed)?;
+        Ok((actions, std::iter::from_fn(|| inbox.ready()).collect::<Vec<_>>()))
     });
     setup::end(runtime);
-    let actions = actions?;
+    let (actions, events) = told?;
+    let mut exit = Exit::Done;
+    for event in events {
+        let Event::World(WorldEvent::Ledger(notice)) = event else { continue };
+        warn(format_args!("rentop: {}", setup.language.ledger_notice(&notice)));
+        // The real ledger may hold more than what is printed.
+        if matches!(notice, LedgerNotice::NotWritable { .. }) {
+            exit = Exit::Failed;
+        }
+    }
     let lines = actions.iter().map(|operation| line(operation, &setup)).collect();
     let listing = Listing { schema: "rentop.audit/1", actions: lines };
     if output.json {
         print_json(&listing)?;
-        return Ok(Exit::Done);
+        return Ok(exit);
     }
     let mut table = Table::new(&["AT", "BY", "ACTION", "ACCOUNT", "NAME", "ID", "OUTCOME", " SAVES/H", "DETAIL"]);
     for line in &listing.actions {
@@ -83,7 +96,7 @@ pub fn run(common: &Common, output: Output) -> Result<Exit, Stop> {
         ]);
     }
     table.print(output)?;
-    Ok(Exit::Done)
+    Ok(exit)
 }
 
 fn line(operation: &Operation, setup: &Setup) -> Line {

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::setup::{self, Kind, Program, Setup};
 use super::table::{Table, print_json};
-use super::{Common, Exit, Output, Stop};
+use super::{Common, Exit, Output, Stop, warn};
 use crate::app::rows::{project_of, shown_phase};
 use crate::app::state::{State, World};
 use crate::rules::fleet::{Account, Known};
@@ -26,7 +26,7 @@ pub fn run(common: &Common, output: Output) -> Result<Exit, Stop> {
     } else {
         table(&listing).print(output)?;
     }
-    Ok(told_trouble(&state))
+    Ok(told_trouble(&setup, &state))
 }
 
 /// One look at every account: from the ledger where that is younger than one interval, else by asking.
@@ -37,37 +37,38 @@ pub fn look(setup: &Setup) -> Result<(State, Timestamp), Stop> {
         let Program { state, performer, inbox } = setup.program(Kind::OneShot)?;
         let mut errand = Errand::new(state, performer, inbox);
         errand.start();
-        errand.run_until(|state| settled(state, clock::now())).await;
-        let Errand { state, performer, .. } = errand;
-        let collected = state.world.collects();
-        performer.keeper.end(collected);
-        Ok((state, clock::now()))
+        let looked = errand.run_until(|state| settled(state, None, clock::now())).await;
+        let state = errand.end();
+        looked.map(|()| (state, clock::now())).map_err(Stop::failed)
     });
     setup::end(runtime);
     looked
 }
 
-/// Every account was asked, or need not be.
-pub fn settled(state: &State, now: Timestamp) -> bool {
+/// Every account was asked, or need not be; with `only`, that one.
+pub fn settled(state: &State, only: Option<&str>, now: Timestamp) -> bool {
     let world = &state.world;
+    let mut accounts =
+        world.fleet.accounts.iter().filter(|account| only.is_none_or(|name| account.name.as_str() == name));
     world.remembered
         && world.collector.is_some()
-        && world.fleet.accounts.iter().all(|account| {
-            let due = account.pacing.due(world.fleet.has_running(&account.name), false, account.name.as_str());
-            account.trouble.is_some() || (account.pacing.in_flight.is_none() && due.is_some_and(|at| at > now))
+        && accounts.all(|account| {
+            let asked = account.pacing.in_flight.is_none() && world.due(account, now).is_none_or(|at| at > now);
+            account.trouble.is_some() || asked
         })
 }
 
-/// Says on standard error which accounts failed, and what that makes of the exit code.
-pub fn told_trouble(state: &State) -> Exit {
+/// Says on standard error what is wrong with the ledger and which accounts failed, and what the latter makes
+/// of the exit code.
+pub fn told_trouble(setup: &Setup, state: &State) -> Exit {
     let mut exit = Exit::Done;
+    for notice in &state.world.ledger_notices {
+        warn(format_args!("rentop: {}", setup.language.ledger_notice(notice)));
+    }
     for account in &state.world.fleet.accounts {
-        if let Some(trouble) = &account.trouble {
-            eprintln!("rentop: {}/{}: {}", account.provider, account.name, trouble.value.line());
-            exit = Exit::Partly;
-        }
-        for problem in &account.problems {
-            eprintln!("rentop: {}/{}: {problem}", account.provider, account.name);
+        let trouble = account.trouble.iter().map(|trouble| trouble.value.line());
+        for line in trouble.chain(account.problems.iter().map(ToString::to_string)) {
+            warn(format_args!("rentop: {}/{}: {line}", account.provider, account.name));
             exit = Exit::Partly;
         }
     }

@@ -10,6 +10,7 @@ mod screen;
 mod setup;
 mod table;
 
+use std::fmt::Display;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -142,11 +143,20 @@ pub fn run() -> ExitCode {
     match dispatch(args) {
         Ok(exit) => exit.into(),
         Err(stop) => {
-            // With nobody left to read it, the code still tells.
-            drop(writeln!(std::io::stderr(), "rentop: {stop}"));
+            warn(format_args!("rentop: {stop}"));
             stop.exit.into()
         }
     }
+}
+
+/// One line on standard error. With nobody left to read it, the exit code still tells.
+fn warn(line: impl Display) {
+    drop(writeln!(std::io::stderr(), "{line}"));
+}
+
+/// One line on standard output, for a person: what it tells was done already, whether or not it is read.
+fn tell(line: impl Display) {
+    drop(writeln!(std::io::stdout(), "{line}"));
 }
 
 /// Whatever is written from here on, ledger, logs and copies, is its owner's alone.
@@ -168,12 +178,14 @@ fn dispatch(args: Args) -> Result<Exit, Stop> {
         Some(Command::Accounts(output)) => accounts::run(&common, output),
         Some(Command::Audit(output)) => audit::run(&common, output),
         Some(Command::Completions { shell }) => {
-            clap_complete::generate(shell, &mut Args::command(), "rentop", &mut std::io::stdout());
-            Ok(Exit::Done)
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut Args::command(), "rentop", &mut text);
+            table::print_bytes(&text)
         }
         Some(Command::Man) => {
-            clap_mangen::Man::new(Args::command()).render(&mut std::io::stdout()).map_err(Stop::failed)?;
-            Ok(Exit::Done)
+            let mut text = Vec::new();
+            clap_mangen::Man::new(Args::command()).render(&mut text).map_err(Stop::failed)?;
+            table::print_bytes(&text)
         }
     }
 }

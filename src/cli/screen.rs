@@ -3,12 +3,13 @@
 use std::io::IsTerminal;
 
 use super::setup::{self, Kind, Program, Setup};
-use super::{Common, Exit, Stop};
+use super::{Common, Exit, Stop, tell};
 use crate::app::event::WorldEvent;
 use crate::config::{self, AccountConfig, Places, offers};
 use crate::runtime::accounts::Accounts;
 use crate::runtime::clock;
 use crate::runtime::screen::{self, Ended};
+use crate::ui::plain;
 
 pub fn run(common: &Common) -> Result<Exit, Stop> {
     need_terminal()?;
@@ -33,18 +34,19 @@ pub fn show(
     let _log = setup::log(&setup.places.state_dir);
     let look = setup.look();
     let runtime = setup::runtime()?;
-    let (ended, farewell) = runtime.block_on(async {
+    let shown = runtime.block_on(async {
         let Program { mut state, performer, mut inbox } = setup.program(kind)?;
         let accounts = performer.accounts.clone();
         let ended = screen::run(&mut state, &performer, &mut inbox, &look, &|at| add(&accounts, at)).await;
         let collected = state.world.collects();
         performer.keeper.end(collected);
-        let farewell = screen::farewell(&state, &look, clock::now()).filter(|_| kind != Kind::Demo);
+        let farewell = plain::farewell(&state, &look, clock::now()).filter(|_| kind != Kind::Demo);
         ended.map(|ended| (ended, farewell)).map_err(|error| Stop::failed(format!("{error:#}")))
-    })?;
+    });
     setup::end(runtime);
+    let (ended, farewell) = shown?;
     if let Some(line) = farewell {
-        println!("{line}");
+        tell(line);
     }
     Ok(match ended {
         Ended::Left => Exit::Done,

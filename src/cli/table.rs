@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use providers::text::spreadsheet_cell;
 use unicode_width::UnicodeWidthStr;
 
-use super::{Output, Stop};
+use super::{Exit, Output, Stop};
 
 /// A table of texts. Columns whose head begins with a space are set to the right.
 pub struct Table {
@@ -63,6 +63,13 @@ pub fn print_json(value: &impl serde::Serialize) -> Result<(), Stop> {
     let mut out = io::stdout().lock();
     let text = serde_json::to_string_pretty(value).map_err(Stop::failed)?;
     finished(writeln!(out, "{text}").and_then(|()| out.flush()))
+}
+
+/// Prints a text that is made as a whole.
+pub fn print_bytes(text: &[u8]) -> Result<Exit, Stop> {
+    let mut out = io::stdout().lock();
+    finished(out.write_all(text).and_then(|()| out.flush()))?;
+    Ok(Exit::Done)
 }
 
 /// A reader that has seen enough closes the pipe: that is no failure.

@@ -91,7 +91,7 @@ fn sections(root: &Section<'_>, folder: &Path, registry: Registry) -> Checked {
     for section in &tables(root, "checkpoint", pending::CHECKPOINT) {
         pending::checkpoint(section, &mut names);
     }
-    for key in ["awake", "budget", "notify", "checkpoint"] {
+    for key in ["awake", "fx", "budget", "notify", "checkpoint"] {
         if let Some(node) = root.get(key) {
             config.notices.push(Notice::NotInForce { key, line: node.line() });
         }

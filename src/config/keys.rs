@@ -15,8 +15,8 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 use super::{Environment, shown};
 
-/// The longest wait for a key command.
-const COMMAND_LIMIT: Duration = Duration::from_secs(10);
+/// The longest wait for a key.
+const LIMIT: Duration = Duration::from_secs(10);
 /// No key is larger; what is, is something else.
 const KEY_LIMIT_BYTES: usize = 64 * 1024;
 /// The longest excerpt of what a key command complained about, in characters.
@@ -96,7 +96,7 @@ impl KeySource {
     /// Reads the key afresh. Blanks and line ends around it do not count.
     pub async fn read(&self) -> Result<SecretString, KeyError> {
         let home = directories::BaseDirs::new().map(|folders| folders.home_dir().to_owned());
-        self.read_in(&super::process_environment, home.as_deref(), COMMAND_LIMIT).await
+        self.read_in(&super::process_environment, home.as_deref(), LIMIT).await
     }
 
     async fn read_in(
@@ -105,20 +105,22 @@ impl KeySource {
         home: Option<&Path>,
         limit: Duration,
     ) -> Result<SecretString, KeyError> {
-        let bytes = match self {
-            KeySource::Env(variable) => match environment(variable) {
-                Some(value) => Ok(Zeroizing::new(value.into_encoded_bytes())),
-                None => Err(KeyErrorKind::NotSet),
-            },
-            KeySource::Command(words) => match tokio::time::timeout(limit, output(words)).await {
-                Ok(outcome) => outcome,
-                Err(_elapsed) => Err(KeyErrorKind::TimedOut { limit }),
-            },
-            KeySource::File(path) => match expand_home(path, home) {
-                Some(path) => contents(&path).await,
-                None => Err(KeyErrorKind::NoHome),
-            },
+        let source = async {
+            match self {
+                KeySource::Env(variable) => match environment(variable) {
+                    Some(value) => Ok(Zeroizing::new(value.into_encoded_bytes())),
+                    None => Err(KeyErrorKind::NotSet),
+                },
+                KeySource::Command(words) => output(words).await,
+                // A file may hang, too: on a network folder whose server is away.
+                KeySource::File(path) => match expand_home(path, home) {
+                    Some(path) => contents(&path).await,
+                    None => Err(KeyErrorKind::NoHome),
+                },
+            }
         };
+        let bytes = tokio::time::timeout(limit, source).await;
+        let bytes = bytes.unwrap_or(Err(KeyErrorKind::TimedOut { limit }));
         bytes.and_then(|bytes| key(&bytes)).map_err(|kind| KeyError { origin: self.to_string(), kind })
     }
 }
@@ -252,7 +254,7 @@ mod tests {
 
     async fn read_with(source: &KeySource, variable: Option<OsString>) -> Result<String, String> {
         let environment = move |name: &str| (name == "A_KEY").then(|| variable.clone()).flatten();
-        let outcome = source.read_in(&environment, Some(Path::new("/nowhere")), COMMAND_LIMIT).await;
+        let outcome = source.read_in(&environment, Some(Path::new("/nowhere")), LIMIT).await;
         assert!(!format!("{outcome:?}").contains(KEY), "no debug print shows a key");
         outcome.map(|key| key.expose_secret().to_owned()).map_err(|error| error.to_string())
     }
@@ -366,9 +368,9 @@ mod tests {
             let home = tempfile::tempdir().unwrap();
             file(home.path(), 0o600);
             let source = KeySource::File("~/the key".into());
-            let key = source.read_in(&|_: &str| None, Some(home.path()), COMMAND_LIMIT).await.unwrap();
+            let key = source.read_in(&|_: &str| None, Some(home.path()), LIMIT).await.unwrap();
             assert_eq!(key.expose_secret(), KEY);
-            let homeless = source.read_in(&|_: &str| None, None, COMMAND_LIMIT).await.unwrap_err();
+            let homeless = source.read_in(&|_: &str| None, None, LIMIT).await.unwrap_err();
             assert_eq!(homeless.to_string(), "key_file ~/the key: no home folder is known for `~/`");
         }
 

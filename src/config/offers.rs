@@ -5,16 +5,16 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
 
-use super::{AccountConfig, KeySource, open_private};
+use super::{AccountConfig, KeySource, open_private, shown};
 
 /// Why the account could not be written down.
 #[derive(Debug, thiserror::Error)]
 pub enum OfferError {
-    #[error("{} is there already; write the [[account]] into it", .0.display())]
+    #[error("{} is there already; write the [[account]] into it", shown(.0))]
     FileIsThere(std::path::PathBuf),
     #[error("only a key in the environment can be offered")]
     NotInEnvironment,
-    #[error("{} cannot be written: {source}", .file.display())]
+    #[error("{} cannot be written: {source}", shown(.file))]
     Io { file: std::path::PathBuf, source: io::Error },
 }
 

@@ -71,7 +71,7 @@ match = { label = "keep", provider = "runpod" }
 "#;
 
 #[test]
-fn every_key_that_is_in_force_is_read() {
+fn every_key_is_read() {
     let config = parse(WHOLE).unwrap();
     assert_eq!(config.timezone_name, "Asia/Shanghai");
     assert_eq!(config.timezone, TimeZone::get("Asia/Shanghai").unwrap());
@@ -105,7 +105,7 @@ fn every_key_that_is_in_force_is_read() {
             account(&LAMBDA, "lab", KeySource::File("/home/u/keys/lambda".into())),
         ]
     );
-    assert_eq!(config.notices, []);
+    assert_eq!(config.notices, [Notice::NotInForce { key: "fx", line: 5 }]);
 }
 
 #[test]
@@ -417,6 +417,7 @@ fn an_account_without_a_key_source_is_told_which_there_are() {
     "[[notify]]\nname = \"a\"\nkind = \"desktop\"\n[[notify]]\nname = \"a\"\nkind = \"desktop\"",
     "5:8: notify[1].name: `a` is the name of notify[0] already"
 )]
+#[case("[fx]\nCNY = { usd = \"0.1389\", as_of = \"2026-11-28\" }", "")]
 #[case("[[checkpoint]]\nname = \"a\"\npaths = [\"/out\"]\nto = \"~/c\"\nevery = \"1h 30m\"", "")]
 #[case(
     "[[checkpoint]]\nname = \"a\"\npaths = []\nto = \"~/c\"\nevery = \"0m\"",
@@ -516,7 +517,7 @@ mod example {
         assert_eq!(config.accounts.len(), 3);
         assert_eq!(config.timezone_name, "Asia/Shanghai");
         let told: Vec<_> = config.notices.iter().map(Notice::to_string).collect();
-        assert_eq!(told.len(), 4, "{told:?}");
+        assert_eq!(told.len(), 5, "{told:?}");
     }
 
     #[test]

@@ -12,12 +12,10 @@ const TAKE: &str = "
     INSERT INTO collector (seat, host, pid, until) VALUES (1, $1, $2, $3)
     ON CONFLICT (seat) DO UPDATE SET host = excluded.host, pid = excluded.pid, until = excluded.until";
 
-const RENEW: &str = "UPDATE collector SET until = $1 WHERE host = $2 AND pid = $3";
-
 const RELEASE: &str = "DELETE FROM collector WHERE host = $1 AND pid = $2";
 
 impl Ledger {
-    /// Asks to be the collector until `now + ttl`: granted when the place is free, ours already, run out, or
+    /// Asks to be the collector, or to stay it, until `now + ttl`: granted when the place is free, ours already, run out, or
     /// held by a process of this host of which `alive` says that it has ended.
     pub fn claim(
         &mut self,
@@ -35,14 +33,6 @@ impl Ledger {
             }
             transaction.execute(TAKE, params![us.host, us.pid, row::millis(now + ttl)])?;
             Ok(Collector::Us)
-        })
-    }
-
-    /// Goes on being the collector until `now + ttl`. False when the place was lost meanwhile (after a long
-    /// sleep, for instance): then another process may have acted, so claim anew and recall before going on.
-    pub fn renew(&mut self, us: &Owner, now: Timestamp, ttl: SignedDuration) -> Result<bool, LedgerError> {
-        self.write(Durability::Soon, |transaction| {
-            Ok(transaction.execute(RENEW, params![row::millis(now + ttl), us.host, us.pid])? > 0)
         })
     }
 
@@ -110,7 +100,7 @@ mod tests {
         let mut ledger = Ledger::in_memory().unwrap();
         assert_eq!(claim(&mut ledger, &owner(1), "10:00", &living), Collector::Us);
         assert_eq!(claim(&mut ledger, &owner(3), "10:00:01", &ended), Collector::Us);
-        assert!(!ledger.renew(&owner(1), at("10:00:02"), TTL).unwrap());
+        assert_ne!(claim(&mut ledger, &owner(1), "10:00:02", &living), Collector::Us);
     }
 
     #[test]
@@ -127,12 +117,12 @@ mod tests {
     fn a_renewed_claim_lasts_and_a_lost_one_is_not_renewed() {
         let mut ledger = Ledger::in_memory().unwrap();
         claim(&mut ledger, &owner(1), "10:00", &living);
-        assert!(ledger.renew(&owner(1), at("10:00:50"), TTL).unwrap());
+        assert_eq!(claim(&mut ledger, &owner(1), "10:00:50", &living), Collector::Us);
         let other = Collector::Other { owner: owner(1), until: at("10:01:50") };
         assert_eq!(claim(&mut ledger, &owner(2), "10:01:30", &living), other);
         // It slept past its time, and another took over.
         assert_eq!(claim(&mut ledger, &owner(2), "10:02", &living), Collector::Us);
-        assert!(!ledger.renew(&owner(1), at("10:02:01"), TTL).unwrap());
+        assert_ne!(claim(&mut ledger, &owner(1), "10:02:01", &living), Collector::Us);
         assert_eq!(ledger.collector().unwrap(), Some((owner(2), at("10:03"))));
     }
 

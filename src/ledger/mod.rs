@@ -22,7 +22,7 @@ mod memory;
 mod open;
 mod row;
 #[cfg(test)]
-mod samples;
+pub(crate) mod samples;
 
 pub use copies::{back_up, quick_check};
 pub use journal::JournalLine;
@@ -170,21 +170,9 @@ impl Ledger {
         Ok(notices)
     }
 
-    /// True for the ledger of a newer rentop: every write is refused.
-    pub fn is_read_only(&self) -> bool {
-        self.read_only
-    }
-
     /// The file; `None` for a ledger in memory.
     pub fn path(&self) -> Option<&Path> {
         self.place.as_ref().map(|place| place.path.as_path())
-    }
-
-    /// Bytes on the disk, those not yet moved from its log into the file included; 0 in memory.
-    pub fn size(&self) -> Result<u64, LedgerError> {
-        let Some(path) = self.path() else { return Ok(0) };
-        let log = open::beside(path, "-wal").metadata().map_or(0, |log| log.len());
-        Ok(path.metadata()?.len() + log)
     }
 
     /// Does one piece of writing, wholly or not at all.

@@ -418,13 +418,13 @@ impl Fleet {
         let storage_problems = self.storage.absorb(&list, poll.storage, &mut consequences);
         let account = &mut self.accounts[at];
         account.as_of = Some(now);
-        if problems.is_empty() && storage_problems.is_empty() {
-            account.last_complete = Some(now);
-        }
         if storage_asked {
             account.storage_problems = storage_problems;
         }
         problems.extend(account.storage_problems.iter().cloned());
+        if problems.is_empty() {
+            account.last_complete = Some(now);
+        }
         account.problems = problems;
         account.trouble = None;
         account.pacing.answered_well();

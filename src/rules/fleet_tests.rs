@@ -227,6 +227,7 @@ fn a_storage_list_that_failed_is_told_until_it_is_asked_for_again() {
     fleet.poll("team", rows(), at("10:01:15"));
     assert_eq!(fleet.freshness(team(&fleet), at("10:01:15")), Freshness::Partial, "storage was not asked for again");
     assert_eq!(team(&fleet).problems.len(), 1);
+    assert_eq!(team(&fleet).last_complete, Some(at("10:00:00")));
     assert!(fleet.storage[&item_identity("team", "v")].missing_since.is_none());
     fleet.poll("team", with_storage(rows(), vec![volume("v", "0.1", &[])]), at("10:02:00"));
     assert_eq!(fleet.freshness(team(&fleet), at("10:02:00")), Freshness::Fresh);

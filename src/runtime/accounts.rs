@@ -3,10 +3,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, RwLock};
-use std::time::Duration;
 
 use providers::model::AccountName;
-use providers::provider::{Access, Provider};
+use providers::provider::Provider;
 use tokio::sync::OnceCell;
 
 use crate::config::AccountConfig;
@@ -49,14 +48,7 @@ impl Slot {
     pub async fn provider(&self) -> Result<Arc<dyn Provider>, Trouble> {
         let ready = self.ready.get_or_try_init(|| async {
             let key = self.config.key.read().await.map_err(|error| Trouble::Key(error.to_string()))?;
-            let access = Access {
-                provider: self.config.provider.name.into(),
-                account: self.config.name.clone(),
-                key,
-                base_url: self.config.base_url.clone(),
-                facts: self.config.facts.clone(),
-                timeout: Duration::from_secs(30),
-            };
+            let access = self.config.access(key);
             (self.config.provider.connect)(&access).map_err(|error| Trouble::Key(error.kind.to_string()))
         });
         ready.await.cloned()

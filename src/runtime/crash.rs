@@ -1,5 +1,6 @@
 //! Panics: the terminal is given back before a word is printed, and a panic in a background task ends the
-//! program in order instead of tearing at a screen that goes on living.
+//! program in order, instead of tearing at a screen that goes on living or leaving a command waiting for an
+//! answer that never comes.
 
 use std::sync::{Mutex, Once, PoisonError};
 
@@ -17,7 +18,7 @@ pub fn install() {
         let standard = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
             tracing::error!(%info, "panic");
-            if std::thread::current().name() == Some("main") || !terminal::is_up() {
+            if std::thread::current().name() == Some("main") {
                 terminal::restore();
                 standard(info);
                 return;
@@ -34,7 +35,10 @@ pub async fn happened() {
     HAPPENED.notified().await;
 }
 
-/// What the first background panic said.
-pub fn report() -> Option<String> {
-    REPORT.lock().unwrap_or_else(PoisonError::into_inner).take()
+/// An error with what the first background panic said, if there was one.
+pub fn check() -> anyhow::Result<()> {
+    match REPORT.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        Some(report) => anyhow::bail!("a background task failed: {report}"),
+        None => Ok(()),
+    }
 }

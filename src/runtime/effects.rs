@@ -12,10 +12,13 @@ use super::keeper::{Keeper, OnDisk};
 use super::{Outbox, clock};
 use crate::app::event::{ViewEvent, WorldEvent};
 use crate::app::{Effect, Event};
+use crate::rules::fleet::Trouble;
 use crate::rules::saga::{OpId, Permit};
 
 /// No poll may take longer, however many pages it has.
 const LONGEST_POLL: Duration = Duration::from_secs(180);
+
+const NOT_IN_CONFIG: &str = "the account is not in the config";
 
 /// Performs world effects, and the view effects that need no terminal.
 pub struct Performer {
@@ -51,7 +54,8 @@ impl Performer {
         tokio::spawn(async move {
             let provider = match accounts.get(&name) {
                 Some(slot) => slot.provider().await,
-                None => return,
+                // Told all the same: an answer that never comes would leave the account waiting for ever.
+                None => Err(Trouble::Key(NOT_IN_CONFIG.to_owned())),
             };
             let event = match provider {
                 Err(trouble) => WorldEvent::NotReady { account: name, trouble },
@@ -111,7 +115,7 @@ async fn ready(
     accounts: &Accounts,
     name: &AccountName,
 ) -> Result<std::sync::Arc<dyn providers::provider::Provider>, ProviderError> {
-    let slot = accounts.get(name).ok_or_else(|| unusable(name, "the account is not in the config"))?;
+    let slot = accounts.get(name).ok_or_else(|| unusable(name, NOT_IN_CONFIG))?;
     slot.provider().await.map_err(|trouble| unusable(name, &trouble.line()))
 }
 
@@ -142,7 +146,9 @@ fn too_long(account: &AccountName) -> Poll {
 /// Opens a page in the browser, on a thread: some launchers wait for the browser.
 fn open_page(url: String, outbox: Outbox) {
     std::thread::spawn(move || {
-        let opened = webbrowser::open(&url).map_err(|error| error.to_string());
-        outbox.put(Event::View(ViewEvent::PageOpened(opened)));
+        if let Err(error) = webbrowser::open(&url) {
+            let error = providers::text::clean(&error.to_string());
+            outbox.put(Event::View(ViewEvent::PageNotOpened { url, error }));
+        }
     });
 }

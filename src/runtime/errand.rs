@@ -1,19 +1,20 @@
 //! The same loop without a screen, for one command: until a condition holds.
 
 use super::effects::Performer;
-use super::{Inbox, clock, wait_until};
+use super::{Inbox, clock, crash, wait_until};
 use crate::app::event::WorldEvent;
 use crate::app::{self, Event, State};
 
 /// A program state that runs without a screen.
 pub struct Errand {
     pub state: State,
-    pub performer: Performer,
+    performer: Performer,
     inbox: Inbox,
 }
 
 impl Errand {
     pub fn new(state: State, performer: Performer, inbox: Inbox) -> Self {
+        crash::install();
         Errand { state, performer, inbox }
     }
 
@@ -29,15 +30,24 @@ impl Errand {
         effects.into_iter().for_each(|effect| drop(self.performer.perform(effect)));
     }
 
-    /// Runs until `done` says so. `done` sees the state after every event.
-    pub async fn run_until(&mut self, mut done: impl FnMut(&State) -> bool) {
+    /// Finishes what is to be written down, gives the claim back and returns what is known.
+    pub fn end(self) -> State {
+        let collects = self.state.world.collects();
+        self.performer.keeper.end(collects);
+        self.state
+    }
+
+    /// Runs until `done` says so. `done` sees the state after every event. Fails when a background task did.
+    pub async fn run_until(&mut self, mut done: impl FnMut(&State) -> bool) -> anyhow::Result<()> {
         while !done(&self.state) {
             let now = clock::now();
             let event = tokio::select! {
                 Some(event) = self.inbox.next() => event,
                 () = wait_until(app::next_wake(&self.state, now), now) => Event::World(WorldEvent::Tick),
+                () = crash::happened() => return crash::check(),
             };
             self.take(event);
         }
+        Ok(())
     }
 }

@@ -54,7 +54,7 @@ impl Keeper {
             if let (Some(report), Some(path)) = (report, ledger.as_ref().and_then(Ledger::path)) {
                 look_after(path.to_owned(), report);
             }
-            Desk { ledger, owner, outbox }.serve(todo);
+            Desk { ledger, owner, outbox, collector: None }.serve(todo);
         })?;
         Ok(Keeper { work, thread: Some(thread) })
     }
@@ -137,6 +137,8 @@ struct Desk {
     ledger: Option<Ledger>,
     owner: Owner,
     outbox: Outbox,
+    /// What was told last.
+    collector: Option<Collector>,
 }
 
 impl Desk {
@@ -150,7 +152,10 @@ impl Desk {
                 Work::Record(operation, then) => self.record(&operation, then),
                 Work::Damaged(why) => self.set_aside(&why),
                 Work::Audit(limit, answer) => {
-                    let audit = self.ledger.as_mut().map_or(Ok(Vec::new()), |ledger| ledger.audit(limit, None));
+                    // An empty list would say that nothing was ever done.
+                    let not_open = || LedgerError::NotWritable { why: "it could not be opened".to_owned() };
+                    let ledger = self.ledger.as_ref().ok_or_else(not_open);
+                    let audit = ledger.and_then(|ledger| ledger.audit(limit, None));
                     // Nobody waits for it any more only when the command was interrupted.
                     drop(answer.send(audit));
                 }
@@ -169,16 +174,37 @@ impl Desk {
         let owner = self.owner.clone();
         let collector = match self.ledger.as_mut() {
             None => Collector::Us,
-            Some(ledger) => match ledger.claim(&owner, clock::now(), CLAIM, &process_is_alive) {
-                Ok(collector) => collector,
-                // A ledger that cannot be written has no claims: each process is on its own.
-                Err(error) => {
-                    tracing::warn!(%error, "the claim could not be written");
-                    Collector::Us
-                }
-            },
+            Some(ledger) => {
+                let claimed = ledger.claim(&owner, clock::now(), CLAIM, &process_is_alive);
+                collector(claimed, self.collector.take())
+            }
         };
-        self.outbox.put(Event::World(WorldEvent::Collector(collector)));
+        self.collector = Some(collector.clone());
+        self.outbox.put(Event::World(WorldEvent::Collector(collector.clone())));
+        if collector == Collector::Us {
+            self.take_up_orphans();
+        }
+    }
+
+    /// What a command beside us left under way, or was killed over, is ours to see to. Of another host's
+    /// processes it is not known whether they live: theirs is taken up with their claim only.
+    fn take_up_orphans(&self) {
+        let Some(ledger) = &self.ledger else { return };
+        match ledger.unfinished() {
+            Ok(mut unfinished) => {
+                let here = |owner: &Owner| owner.host == self.owner.host && *owner != self.owner;
+                unfinished.retain(|(_, owner)| here(owner) && self.is_orphaned(owner));
+                if !unfinished.is_empty() {
+                    self.outbox.put(Event::World(WorldEvent::Orphaned(unfinished)));
+                }
+            }
+            Err(error) => tracing::warn!(%error, "what others left under way is not known"),
+        }
+    }
+
+    /// What a living process has under way is its own business.
+    fn is_orphaned(&self, owner: &Owner) -> bool {
+        owner.host != self.owner.host || *owner == self.owner || !process_is_alive(owner.pid)
     }
 
     fn recall(&mut self) {
@@ -191,10 +217,7 @@ impl Desk {
                 (Default::default(), vec![LedgerNotice::NotWritable { why: error.to_string() }])
             }
         };
-        // What a living process has under way is its own business.
-        memory
-            .unfinished
-            .retain(|(_, owner)| owner.host != self.owner.host || *owner == self.owner || !process_is_alive(owner.pid));
+        memory.unfinished.retain(|(_, owner)| self.is_orphaned(owner));
         self.outbox.put(Event::World(WorldEvent::Remembered { memory: Box::new(memory), notices }));
     }
 
@@ -212,8 +235,10 @@ impl Desk {
 
     fn record(&mut self, operation: &Operation, then: Option<OnDisk>) {
         let recorded = match self.ledger.as_mut() {
-            Some(ledger) => ledger.record(operation, &self.owner, clock::now()).map_err(|error| error.to_string()),
             None => Err("the ledger is not open".to_owned()),
+            // A ledger in memory would forget the action with the program: nothing is sent on its word.
+            Some(ledger) if then.is_some() && ledger.path().is_none() => Err("the ledger is not on disk".to_owned()),
+            Some(ledger) => ledger.record(operation, &self.owner, clock::now()).map_err(|error| error.to_string()),
         };
         match (recorded, then) {
             (Ok(()), Some(then)) => then(),
@@ -237,6 +262,19 @@ impl Desk {
     }
 }
 
+/// Who collects, given how the claim went and who did before.
+fn collector(claimed: Result<Collector, LedgerError>, before: Option<Collector>) -> Collector {
+    claimed.unwrap_or_else(|error| {
+        tracing::warn!(%error, "the claim could not be written");
+        match (error, before) {
+            // Somebody else writes just now: that alone makes nobody the collector.
+            (LedgerError::Busy, Some(before)) => before,
+            // A ledger that cannot be written has no claims: each process is on its own.
+            _ => Collector::Us,
+        }
+    })
+}
+
 /// Whether a process of this host runs.
 #[cfg(unix)]
 fn process_is_alive(pid: u32) -> bool {
@@ -250,4 +288,77 @@ fn process_is_alive(pid: u32) -> bool {
 #[cfg(not(unix))]
 fn process_is_alive(_: u32) -> bool {
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::samples::{at, folder, operation, owner, sending};
+    use crate::runtime::Inbox;
+
+    async fn record_and_send(state_dir: PathBuf) -> (bool, Vec<Event>) {
+        let (mut inbox, outbox) = Inbox::new();
+        let keeper = Keeper::start(state_dir, owner(std::process::id()), outbox, false).unwrap();
+        let (sent, heard) = mpsc::channel();
+        let then: OnDisk = Box::new(move || sent.send(()).unwrap());
+        keeper.record(Box::new(operation(1, sending())), Some(then));
+        keeper.end(false);
+        let told = std::iter::from_fn(|| inbox.ready()).collect();
+        (heard.try_recv().is_ok(), told)
+    }
+
+    /// Safety: nothing is sent before it is on the disk, and a ledger that lives in memory never is.
+    #[tokio::test]
+    async fn nothing_is_sent_on_the_word_of_a_ledger_in_memory() {
+        let dir = folder();
+        let (sent, told) = record_and_send(dir.path().join("state")).await;
+        assert!(sent && told.is_empty(), "{told:?}");
+
+        let file = dir.path().join("a-file");
+        std::fs::write(&file, "").unwrap();
+        let (sent, told) = record_and_send(file).await;
+        assert!(!sent);
+        let not_recorded = |event: &Event| matches!(event, Event::World(WorldEvent::NotRecorded { .. }));
+        assert!(told.iter().any(not_recorded), "{told:?}");
+    }
+
+    /// A write of another process that takes long makes nobody the collector who was none.
+    #[test]
+    fn a_busy_ledger_leaves_the_collector_who_it_was() {
+        let other = Collector::Other { owner: owner(7), until: at("10:00") };
+        assert_eq!(collector(Err(LedgerError::Busy), Some(other.clone())), other);
+        assert_eq!(collector(Err(LedgerError::Busy), None), Collector::Us);
+        assert_eq!(collector(Err(LedgerError::ReadOnly), Some(other.clone())), Collector::Us);
+        assert_eq!(collector(Ok(other.clone()), Some(Collector::Us)), other);
+    }
+
+    /// Safety: an action under way is never forgotten, also when its process ends beside a collector.
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn who_collects_is_told_what_a_dead_process_of_this_host_left() {
+        let dir = folder();
+        let (mut ledger, _) = Ledger::open(dir.path(), at("10:00")).unwrap();
+        let (us, dead) = (owner(std::process::id()), owner(i32::MAX as u32));
+        let elsewhere = Owner { host: "elsewhere".to_owned(), ..dead.clone() };
+        for (id, owner) in [(1, &us), (2, &dead), (3, &elsewhere)] {
+            ledger.record(&operation(id, sending()), owner, at("10:00")).unwrap();
+        }
+        let (mut inbox, outbox) = Inbox::new();
+        Desk { ledger: Some(ledger), owner: us, outbox, collector: None }.claim();
+        let collector = Event::World(WorldEvent::Collector(Collector::Us));
+        let orphaned = Event::World(WorldEvent::Orphaned(vec![(operation(2, sending()), dead)]));
+        assert_eq!(std::iter::from_fn(|| inbox.ready()).collect::<Vec<_>>(), [collector, orphaned]);
+    }
+
+    /// An audit that finds nothing says that nothing was ever done.
+    #[tokio::test]
+    async fn an_audit_without_a_ledger_is_an_error() {
+        let (_inbox, outbox) = Inbox::new();
+        let (answer, asked) = oneshot::channel();
+        let (work, todo) = mpsc::channel();
+        work.send(Work::Audit(10, answer)).unwrap();
+        drop(work);
+        Desk { ledger: None, owner: owner(1), outbox, collector: None }.serve(todo);
+        assert!(asked.await.unwrap().is_err());
+    }
 }

@@ -6,7 +6,6 @@ use std::time::Duration;
 use anyhow::Context;
 use crossterm::event::EventStream;
 use futures_util::StreamExt;
-use jiff::Timestamp;
 
 use super::effects::Performer;
 use super::{Inbox, clock, crash, terminal, wait_until};
@@ -41,9 +40,7 @@ pub async fn run(
     let mut screen = terminal::enter().context("the terminal cannot be taken over")?;
     let ended = in_terminal(state, performer, inbox, look, add, &mut screen).await;
     terminal::restore();
-    if let Some(report) = crash::report() {
-        anyhow::bail!("a background task failed: {report}");
-    }
+    crash::check()?;
     ended
 }
 
@@ -224,9 +221,4 @@ impl Signals {
         let _never: std::convert::Infallible = std::future::pending().await;
         Signal::End
     }
-}
-
-/// One line for after the screen: what goes on, what it will have cost by the morning, and who watches.
-pub fn farewell(state: &State, look: &Look, now: Timestamp) -> Option<String> {
-    ui::plain::farewell(state, look, now)
 }

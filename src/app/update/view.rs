@@ -37,9 +37,7 @@ pub fn update(state: &mut State, event: ViewEvent, now: Timestamp) -> Vec<Effect
             vec![Effect::Repaint]
         }
         ViewEvent::Resumed => vec![Effect::Repaint],
-        ViewEvent::PageOpened(Ok(())) => vec![],
-        ViewEvent::PageOpened(Err(error)) => {
-            let url = selected_page(state).unwrap_or_default();
+        ViewEvent::PageNotOpened { url, error } => {
             say(&mut state.view, Msg::PageNotOpened { error, url }, now);
             vec![]
         }
@@ -202,7 +200,7 @@ fn intend(state: &mut State, intent: Intent, now: Timestamp) -> Vec<Effect> {
 }
 
 fn quit(state: &mut State, now: Timestamp) -> Vec<Effect> {
-    if state.world.acts() && state.world.under_way().next().is_some() {
+    if state.world.under_way().next().is_some() {
         state.view.modals.push(Modal::Leave);
         return vec![];
     }

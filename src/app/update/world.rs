@@ -11,13 +11,15 @@ use crate::app::event::{Intent, WorldEvent};
 use crate::app::message::Msg;
 use crate::app::state::{TREND, World};
 use crate::rules::fleet::{Account, Consequence, Trouble};
-use crate::rules::memory::{AccountMemory, Collector, Keep, LedgerNotice, Memory};
+use crate::rules::memory::{AccountMemory, Collector, Keep, LedgerNotice, Memory, Owner};
 use crate::rules::plan::{Hindrance, Plan};
 use crate::rules::runway;
 use crate::rules::saga::{Authority, Input, OpId, Operation, Order, Outcome, Sight, Step};
 
 /// How often the claim on the ledger is renewed; it runs out after three times this.
 const RENEW: SignedDuration = SignedDuration::from_secs(10);
+/// So late a renewal finds the claim run out: another process may have acted meanwhile.
+const LAPSED: SignedDuration = SignedDuration::from_secs(20);
 /// How often somebody who only looks on reads the ledger.
 const LOOK_ON: SignedDuration = SignedDuration::from_secs(5);
 /// How many ended actions the screen remembers.
@@ -33,6 +35,7 @@ pub fn update(world: &mut World, event: WorldEvent, now: Timestamp) -> Vec<Effec
         WorldEvent::Tick => tick(world, now),
         WorldEvent::Remembered { memory, notices } => remembered(world, *memory, notices, now),
         WorldEvent::Collector(collector) => collector_known(world, collector, now),
+        WorldEvent::Orphaned(unfinished) => take_up(world, unfinished, now),
         WorldEvent::NotReady { account, trouble } => {
             if let Some(account) = world.fleet.account_mut(&account) {
                 account.fail(trouble, now);
@@ -73,16 +76,44 @@ pub fn update(world: &mut World, event: WorldEvent, now: Timestamp) -> Vec<Effec
 }
 
 impl World {
-    /// Whether an account is asked more often, since an action on it waits to be proven.
-    pub fn watches(&self, account: &AccountName) -> bool {
-        self.under_way().any(|operation| operation.target.identity.account == *account && !operation.in_countdown())
+    /// Whether an account is asked more often, since an action on it waits to be proven. What is overdue may
+    /// stay so for days, and is looked at by the usual polls.
+    fn watches(&self, account: &AccountName) -> bool {
+        self.under_way().any(|operation| {
+            operation.target.identity.account == *account && !operation.in_countdown() && !operation.is_overdue()
+        })
+    }
+
+    /// When an account is to be asked next; `None` while it is not for us to ask, or was asked already.
+    pub fn due(&self, account: &Account, now: Timestamp) -> Option<Timestamp> {
+        // Who lost the claim while an action of its own is under way still sees to its end.
+        if !self.remembered || !(self.acts() || self.watches(&account.name)) {
+            return None;
+        }
+        let pacing = &account.pacing;
+        // A key that could not be used is not tried again by itself: nothing would have changed.
+        let locked = account.trouble.as_ref().is_some_and(|trouble| matches!(trouble.value, Trouble::Key(_)));
+        if locked && !pacing.wanted {
+            return None;
+        }
+        let running = self.fleet.has_running(&account.name);
+        let due = pacing.due(running, self.watches(&account.name), account.name.as_str())?;
+        // The clock was set back: what it said then is no time to count from.
+        let set_back = pacing.asked_at.is_some_and(|asked_at| asked_at > now);
+        Some(if set_back { pacing.quiet_until.unwrap_or(now) } else { due })
     }
 }
 
 fn tick(world: &mut World, now: Timestamp) -> Vec<Effect> {
     let mut effects = Vec::new();
-    if world.ledger_due.is_some_and(|due| due <= now) {
+    // Further away than it is ever set means that the clock was set back.
+    if let Some(due) = world.ledger_due.filter(|due| *due <= now || *due > now + RENEW) {
         effects.push(Effect::Claim);
+        if world.collects() && now.duration_since(due) >= LAPSED {
+            // After a sleep, for instance: claimed anew, and taken up from the ledger as after a take-over.
+            world.collector = None;
+            world.remembered = false;
+        }
         if world.collects() {
             world.ledger_due = Some(now + RENEW);
         } else {
@@ -105,22 +136,11 @@ fn tick(world: &mut World, now: Timestamp) -> Vec<Effect> {
 
 /// Asks every account that is due.
 fn ask_due(world: &mut World, now: Timestamp) -> Vec<Effect> {
-    if !world.remembered || !world.acts() {
-        return Vec::new();
-    }
     let due: Vec<AccountName> = world
         .fleet
         .accounts
         .iter()
-        .filter(|account| {
-            // A key that could not be used is not tried again by itself: nothing would have changed.
-            !matches!(&account.trouble, Some(trouble) if matches!(trouble.value, Trouble::Key(_)))
-        })
-        .filter(|account| {
-            let running = world.fleet.has_running(&account.name);
-            let due = account.pacing.due(running, world.watches(&account.name), account.name.as_str());
-            due.is_some_and(|at| at <= now)
-        })
+        .filter(|account| world.due(account, now).is_some_and(|at| at <= now))
         .map(|account| account.name.clone())
         .collect();
     due.into_iter()
@@ -149,8 +169,8 @@ fn remembered(world: &mut World, memory: Memory, notices: Vec<LedgerNotice>, now
             known.tenant = account.tenant.clone();
             known.balance = account.balance.clone();
             if one_shot {
-                // What the ledger knows is young enough for one interval.
-                known.pacing.asked_at = account.as_of;
+                // What the ledger knows is good for one interval, if nothing was left out.
+                known.pacing.asked_at = account.as_of.filter(|as_of| account.last_complete == Some(*as_of));
             }
         }
     }
@@ -161,9 +181,21 @@ fn remembered(world: &mut World, memory: Memory, notices: Vec<LedgerNotice>, now
     for operation in memory.recent {
         world.operations.entry(operation.id).or_insert(operation);
     }
+    forget_old(world);
+    let mut effects = take_up(world, memory.unfinished, now);
+    effects.extend(tick(world, now));
+    effects
+}
+
+/// Goes on with what other processes left under way. A command has its own business only.
+fn take_up(world: &mut World, unfinished: Vec<(Operation, Owner)>, now: Timestamp) -> Vec<Effect> {
     let mut effects = Vec::new();
-    for (mut operation, _) in memory.unfinished {
-        if world.operations.contains_key(&operation.id) || !world.acts() || world.one_shot {
+    if !world.remembered || !world.collects() || world.one_shot {
+        return effects;
+    }
+    for (mut operation, _) in unfinished {
+        // Also ended ones: an answer may come late.
+        if world.operations.contains_key(&operation.id) {
             continue;
         }
         let orders = operation.resume(now);
@@ -171,7 +203,6 @@ fn remembered(world: &mut World, memory: Memory, notices: Vec<LedgerNotice>, now
         world.operations.insert(id, operation);
         effects.extend(carry_out(world, id, orders, now));
     }
-    effects.extend(tick(world, now));
     effects
 }
 
@@ -276,7 +307,8 @@ fn follow(world: &World, name: &AccountName, consequences: Vec<Consequence>) -> 
 }
 
 fn intend(world: &mut World, intent: Intent, now: Timestamp) -> Vec<Effect> {
-    if !world.acts() {
+    // What this process began before it lost the claim is still its own to take back.
+    if !world.acts() && intent != Intent::TakeBack {
         if let Some(Collector::Other { owner, .. }) = &world.collector {
             world.news.push(Msg::OnlyLooking { host: owner.host.clone(), pid: owner.pid });
         }
@@ -370,16 +402,18 @@ pub fn advance(world: &mut World, op: OpId, input: Input, now: Timestamp) -> Vec
             Outcome::NotSent(crate::rules::saga::NotSent::TakenBack) => Msg::TakenBack { name },
             outcome => Msg::Ended { name, action, outcome },
         });
-        while world.operations.len() > RECENT {
-            let Some(oldest) =
-                world.operations.values().find(|operation| operation.is_ended()).map(|operation| operation.id)
-            else {
-                break;
-            };
-            world.operations.remove(&oldest);
-        }
+        forget_old(world);
     }
     carry_out(world, op, orders, now)
+}
+
+/// The ledger has them all: the state keeps the latest.
+fn forget_old(world: &mut World) {
+    let surplus = world.operations.len().saturating_sub(RECENT);
+    let ended = world.operations.values().filter(|operation| operation.is_ended()).map(|operation| operation.id);
+    for oldest in ended.take(surplus).collect::<Vec<_>>() {
+        world.operations.remove(&oldest);
+    }
 }
 
 fn carry_out(world: &mut World, op: OpId, orders: Vec<Order>, now: Timestamp) -> Vec<Effect> {
@@ -425,3 +459,7 @@ pub fn leave(world: &mut World, now: Timestamp) -> Vec<Effect> {
     }
     effects
 }
+
+#[cfg(test)]
+#[path = "world_tests.rs"]
+mod tests;

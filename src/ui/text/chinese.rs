@@ -312,7 +312,6 @@ pub fn message(message: &Msg, look: &Look, first: Currency) -> String {
         Msg::Ended { name, action, outcome } => {
             return format!("{name}：{}：{}", self::action(*action), self::outcome(outcome));
         }
-        Msg::StillUnderWay { count } => return format!("有 {count} 个操作正在进行"),
     };
     fixed.to_owned()
 }

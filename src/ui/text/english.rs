@@ -354,7 +354,6 @@ pub fn message(message: &Msg, look: &Look, first: Currency) -> String {
         Msg::Ended { name, action, outcome } => {
             return format!("{name}: {}: {}", self::action(*action), self::outcome(outcome));
         }
-        Msg::StillUnderWay { count } => return format!("{} under way", many(*count, "action is", "actions are")),
     };
     fixed.to_owned()
 }

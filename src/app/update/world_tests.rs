@@ -1,0 +1,267 @@
+use jiff::tz::TimeZone;
+use providers::model::{Action, Phase};
+use providers::money::Currency;
+use providers::provider::Accepted;
+
+use super::*;
+use crate::app::event::Event;
+use crate::app::state::{Fixed, State, View};
+use crate::app::{next_wake, update as take};
+use crate::rules::memory::Owner;
+use crate::rules::plan::{self, Basis};
+use crate::rules::saga::Permit;
+use crate::rules::samples::{at, fleet, identity, instance, listed};
+use crate::rules::settings::{Rules, Setting};
+
+/// A program over one account, `team`, told by events at their times.
+struct Story {
+    state: State,
+    now: Timestamp,
+    effects: Vec<Effect>,
+}
+
+impl Story {
+    /// Before the ledger has answered.
+    fn new() -> Self {
+        let now = at("10:00:00");
+        let world = World::new(fleet(&["team"]).accounts, Rules::default(), false, "ana@desk".to_owned(), now);
+        let fixed = Fixed {
+            demo: false,
+            zone: TimeZone::UTC,
+            currency: Currency::USD,
+            notices: Vec::new(),
+            config_path: String::new(),
+        };
+        let state = State { world, view: View::new(fixed, Vec::new()), leaving: false };
+        Story { state, now, effects: Vec::new() }
+    }
+
+    /// The collector, with one running instance.
+    fn collecting() -> Self {
+        let mut story = Story::new();
+        story.hear(WorldEvent::Collector(Collector::Us)).recall(Memory::default());
+        story.answer(listed(vec![instance("a", Phase::Running, "1")]));
+        story
+    }
+
+    fn hear(&mut self, event: WorldEvent) -> &mut Self {
+        self.effects = take(&mut self.state, Event::World(event), self.now);
+        self
+    }
+
+    fn recall(&mut self, memory: Memory) -> &mut Self {
+        self.hear(WorldEvent::Remembered { memory: Box::new(memory), notices: Vec::new() })
+    }
+
+    /// Time passes, and the claim was renewed meanwhile.
+    fn tick_at(&mut self, clock: &str) -> &mut Self {
+        self.state.world.ledger_due = Some(at(clock));
+        self.wake_at(clock)
+    }
+
+    /// Time passes without anybody noticing.
+    fn wake_at(&mut self, clock: &str) -> &mut Self {
+        self.now = at(clock);
+        self.hear(WorldEvent::Tick)
+    }
+
+    /// Answers the poll that is under way.
+    fn answer(&mut self, poll: Poll) -> &mut Self {
+        let asked_at = self.team().pacing.in_flight.expect("a poll is under way");
+        self.hear(WorldEvent::Polled { account: "team".into(), asked_at, poll: Box::new(poll) })
+    }
+
+    fn intend(&mut self, intent: Intent) -> &mut Self {
+        self.hear(WorldEvent::Intent(intent))
+    }
+
+    /// Begins an action on `a` that loses nothing.
+    fn stop(&mut self) -> OpId {
+        let world = &self.state.world;
+        let basis = Basis {
+            fleet: &world.fleet,
+            settings: &world.settings,
+            under_way: &world.busy(),
+            read_only: world.read_only,
+            now: self.now,
+        };
+        let plan = Box::new(plan::plan(basis, Action::Stop, &[identity("team", "a")]));
+        self.intend(Intent::Begin { plan, authority: Authority::Confirmed });
+        self.state.world.under_way().map(|operation| operation.id).max().expect("an action under way")
+    }
+
+    /// Takes the action on until its request was accepted.
+    fn accepted(&mut self, op: OpId) -> &mut Self {
+        let found = providers::provider::Found::Instance(Box::new(instance("a", Phase::Running, "1")));
+        self.hear(WorldEvent::LookedUp { op: Some(op), identity: identity("team", "a"), found: Ok(found) });
+        assert!(self.permit().is_some(), "{:?}", self.effects);
+        self.hear(WorldEvent::Acted { op, answer: Ok(Accepted::Done) })
+    }
+
+    fn permit(&self) -> Option<&Permit> {
+        self.effects.iter().find_map(|effect| match effect {
+            Effect::Commit { then, .. } => then.as_ref(),
+            _ => None,
+        })
+    }
+
+    fn team(&self) -> &Account {
+        &self.state.world.fleet.accounts[0]
+    }
+
+    fn polls(&self) -> usize {
+        self.effects.iter().filter(|effect| matches!(effect, Effect::Poll { .. })).count()
+    }
+
+    fn does(&self, effect: &Effect) -> bool {
+        self.effects.contains(effect)
+    }
+
+    fn message(&self) -> Option<&Msg> {
+        self.state.view.message.as_ref().map(|shown| &shown.message)
+    }
+}
+
+fn another() -> Collector {
+    Collector::Other { owner: Owner { host: "desk".to_owned(), pid: 7 }, until: at("10:00:30") }
+}
+
+#[test]
+fn a_key_that_cannot_be_used_is_tried_again_when_asked_for_and_wakes_nobody_until_then() {
+    let mut story = Story::new();
+    story.hear(WorldEvent::Collector(Collector::Us)).recall(Memory::default());
+    assert_eq!(story.polls(), 1);
+    let trouble = Trouble::Key("key_cmd pass: gave no key within 10 s".to_owned());
+    story.hear(WorldEvent::NotReady { account: "team".into(), trouble });
+
+    story.tick_at("10:30:00");
+    assert_eq!(story.polls(), 0);
+    assert!(next_wake(&story.state, story.now).unwrap() > story.now, "it would wake again and again");
+
+    story.intend(Intent::Refresh);
+    assert_eq!(story.polls(), 1);
+}
+
+#[test]
+fn a_clock_that_is_set_back_stops_no_polls() {
+    let mut story = Story::collecting();
+    story.tick_at("08:00:00");
+    assert_eq!(story.polls(), 1);
+}
+
+/// A laptop slept while another process may have collected and acted.
+#[test]
+fn a_claim_that_ran_out_is_claimed_anew_and_the_ledger_is_read_before_anything_else() {
+    let mut story = Story::collecting();
+    story.wake_at("10:10:00");
+    assert!(story.does(&Effect::Claim) && story.does(&Effect::Recall), "{:?}", story.effects);
+    assert_eq!(story.polls(), 0);
+    story.hear(WorldEvent::Collector(Collector::Us));
+    assert_eq!(story.polls(), 0);
+    story.recall(Memory::default());
+    assert_eq!(story.polls(), 1);
+}
+
+#[test]
+fn a_renewal_in_time_is_no_reason_to_read_the_ledger() {
+    let mut story = Story::collecting();
+    story.wake_at("10:00:12");
+    assert!(story.does(&Effect::Claim) && !story.does(&Effect::Recall), "{:?}", story.effects);
+}
+
+#[test]
+fn a_clock_that_is_set_back_stops_no_renewals() {
+    let mut story = Story::collecting();
+    story.wake_at("08:00:00");
+    assert!(story.does(&Effect::Claim));
+}
+
+#[test]
+fn who_only_looks_on_changes_nothing_and_says_who_does() {
+    let set = Intent::Set {
+        identity: identity("team", "a"),
+        setting: Setting { protected: Some(true), ..Setting::default() },
+    };
+    for intent in [Intent::Refresh, set] {
+        let mut story = Story::new();
+        story.hear(WorldEvent::Collector(another())).recall(Memory::default());
+        story.intend(intent);
+        assert_eq!(story.effects, []);
+        assert!(matches!(story.message(), Some(Msg::OnlyLooking { pid: 7, .. })), "{:?}", story.message());
+        assert!(!story.team().pacing.wanted && story.state.world.settings.single.is_empty());
+    }
+}
+
+#[test]
+fn an_action_is_seen_to_its_end_also_after_the_claim_was_lost() {
+    let mut story = Story::collecting();
+    let op = story.stop();
+    story.accepted(op).hear(WorldEvent::Collector(another()));
+    story.tick_at("10:00:05");
+    assert_eq!(story.polls(), 1, "{:?}", story.effects);
+    story.answer(listed(vec![instance("a", Phase::Stopped, "0.01")]));
+    assert!(story.state.world.operations[&op].is_ended());
+    story.tick_at("10:02:00");
+    assert_eq!(story.polls(), 0, "the other one collects");
+}
+
+/// What is still billing after its deadline may stay so for days.
+#[test]
+fn an_overdue_action_does_not_hurry_the_polls() {
+    let mut story = Story::collecting();
+    let op = story.stop();
+    story.accepted(op);
+    let running = || listed(vec![instance("a", Phase::Running, "1")]);
+    story.tick_at("10:00:01").answer(running());
+    story.tick_at("10:00:05").answer(running());
+    assert!(!story.state.world.operations[&op].is_ended());
+    story.tick_at("10:03:10").answer(running());
+    assert!(story.state.world.operations[&op].is_overdue());
+    story.tick_at("10:03:20");
+    assert_eq!(story.polls(), 0);
+}
+
+#[test]
+fn leaving_writes_down_what_was_not_sent_also_without_the_claim() {
+    let mut story = Story::collecting();
+    let op = story.stop();
+    story.hear(WorldEvent::Collector(another()));
+    let effects = crate::app::update::leave_now(&mut story.state, story.now);
+    assert!(story.state.world.operations[&op].is_ended());
+    assert!(matches!(effects.as_slice(), [Effect::Commit { then: None, .. }]), "{effects:?}");
+}
+
+#[test]
+fn somebody_who_looks_on_for_weeks_keeps_the_latest_actions_only() {
+    let mut story = Story::collecting();
+    let op = story.stop();
+    let mut ended = story.state.world.operations[&op].clone();
+    ended.step = Step::Ended { at: story.now, outcome: Outcome::Unproven };
+    let mut story = Story::new();
+    story.hear(WorldEvent::Collector(another()));
+    for first in [0, 150, 300] {
+        let recent = (first..first + 200).rev().map(|id| Operation { id: OpId(id), ..ended.clone() }).collect();
+        story.recall(Memory { recent, ..Memory::default() });
+    }
+    assert_eq!(story.state.world.operations.len(), RECENT);
+    assert_eq!(story.state.world.operations.keys().next(), Some(&OpId(300)));
+}
+
+/// A command beside the screen was killed, or did not wait: the screen sees to what it left.
+#[test]
+fn an_action_that_a_command_left_is_taken_up_by_who_collects_and_once() {
+    let mut story = Story::collecting();
+    let op = story.stop();
+    story.accepted(op);
+    let left = vec![(story.state.world.operations[&op].clone(), Owner { host: "desk".to_owned(), pid: 7 })];
+
+    let mut story = Story::collecting();
+    story.hear(WorldEvent::Orphaned(left.clone()));
+    assert!(story.does(&Effect::Lookup { op: Some(op), identity: identity("team", "a") }), "{:?}", story.effects);
+    story.hear(WorldEvent::Orphaned(left.clone()));
+    assert_eq!(story.effects, []);
+
+    let mut story = Story::new();
+    story.hear(WorldEvent::Collector(another())).recall(Memory::default()).hear(WorldEvent::Orphaned(left));
+    assert_eq!(story.effects, []);
+}
