@@ -57,6 +57,8 @@ async fn in_terminal(
     add: AddOffered<'_>,
     screen: &mut Screen,
 ) -> anyhow::Result<Ended> {
+    // Before the size is asked for, so that no change of it is missed.
+    let mut signals = Signals::listen()?;
     let size = screen.size()?;
     let now = clock::now();
     let mut waiting = app::update::start(state, now);
@@ -65,7 +67,6 @@ async fn in_terminal(
     first_memory(state, performer, inbox).await;
 
     let mut keys = Some(EventStream::new());
-    let mut signals = Signals::listen()?;
     let mut ended = Ended::Left;
     loop {
         let now = clock::now();
@@ -90,6 +91,10 @@ async fn in_terminal(
                 Signal::GoOn => {
                     terminal::take_again()?;
                     Some(Event::View(ViewEvent::Resumed))
+                }
+                Signal::Resized => {
+                    let size = screen.size()?;
+                    Some(resized(size.width, size.height))
                 }
             },
             () = crash::happened() => {
@@ -141,6 +146,8 @@ async fn first_memory(state: &mut State, performer: &Performer, inbox: &mut Inbo
 async fn next_key(keys: &mut Option<EventStream>) -> io::Result<Option<ViewEvent>> {
     let stream = keys.get_or_insert_with(EventStream::new);
     match stream.next().await {
+        // The key reader may miss one that comes together with a key: the signal is heard apart.
+        Some(Ok(crossterm::event::Event::Resize(..))) if cfg!(unix) => Ok(None),
         Some(event) => Ok(terminal::translate(event?)),
         None => Err(io::Error::other("the terminal is gone")),
     }
@@ -170,6 +177,7 @@ fn suspend(screen: &mut Screen, keys: &mut Option<EventStream>) -> anyhow::Resul
 enum Signal {
     End,
     Suspend,
+    Resized,
     /// After a stop, ours or one that nobody can catch: the shell had the terminal meanwhile.
     GoOn,
 }
@@ -180,6 +188,7 @@ struct Signals {
     hang_up: tokio::signal::unix::Signal,
     stop: tokio::signal::unix::Signal,
     go_on: tokio::signal::unix::Signal,
+    resized: tokio::signal::unix::Signal,
 }
 
 #[cfg(unix)]
@@ -191,6 +200,7 @@ impl Signals {
             hang_up: signal(SignalKind::hangup())?,
             stop: signal(SignalKind::from_raw(signal_hook::consts::SIGTSTP))?,
             go_on: signal(SignalKind::from_raw(signal_hook::consts::SIGCONT))?,
+            resized: signal(SignalKind::window_change())?,
         })
     }
 
@@ -200,6 +210,7 @@ impl Signals {
             _ = self.hang_up.recv() => Signal::End,
             _ = self.stop.recv() => Signal::Suspend,
             _ = self.go_on.recv() => Signal::GoOn,
+            _ = self.resized.recv() => Signal::Resized,
         }
     }
 }
