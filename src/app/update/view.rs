@@ -131,8 +131,11 @@ fn in_view(state: &mut State, key: Key, now: Timestamp) -> Vec<Effect> {
         Action::Up => step(state, -1),
         Action::PageDown => step(state, page(&state.view)),
         Action::PageUp => step(state, -page(&state.view)),
-        Action::First => step(state, isize::MIN),
-        Action::Last => step(state, isize::MAX),
+        Action::First | Action::Last => {
+            step(state, if action == Action::First { isize::MIN } else { isize::MAX });
+            // Wherever it had come to, it is now where it was sent.
+            state.view.cursor_jumped = None;
+        }
         Action::Fold => fold(state, true),
         Action::Unfold => fold(state, false),
         Action::Mark => mark(state, now),
