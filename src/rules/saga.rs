@@ -722,11 +722,6 @@ impl Operation {
     fn ends_it(&self) -> bool {
         matches!(self.action, Action::Release | Action::Delete)
     }
-
-    /// The kind of resource that it is about.
-    pub fn kind(&self) -> ResourceKind {
-        self.target.identity.kind
-    }
 }
 
 /// Two known creation times that differ: the id was given to another machine.
