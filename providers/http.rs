@@ -227,6 +227,10 @@ impl Http {
             }
             body.extend_from_slice(&chunk);
         }
+        if !status.is_success() || !json {
+            // Some servers repeat what they were sent; these texts are shown and kept.
+            body = without_key(body, self.access.key.expose_secret().trim());
+        }
         if status.is_success() {
             let looks_like_json = json || body.is_empty() || matches!(first_byte(&body), Some(b'{' | b'['));
             if !looks_like_json {
@@ -497,6 +501,26 @@ fn is_json(headers: &HeaderMap) -> bool {
 
 fn first_byte(body: &[u8]) -> Option<u8> {
     body.iter().copied().find(|b| !b.is_ascii_whitespace())
+}
+
+/// A body without the account's key, as far as it stands there word for word. A key too short to be one is
+/// left alone: taking it out could change what the answer says.
+fn without_key(body: Vec<u8>, key: &str) -> Vec<u8> {
+    const SHORTEST: usize = 8;
+    const INSTEAD: &[u8] = b"***";
+    let key = key.as_bytes();
+    if key.len() < SHORTEST || body.len() < key.len() {
+        return body;
+    }
+    let mut out = Vec::with_capacity(body.len());
+    let mut rest = body.as_slice();
+    while let Some(at) = rest.windows(key.len()).position(|window| window == key) {
+        out.extend_from_slice(&rest[..at]);
+        out.extend_from_slice(INSTEAD);
+        rest = &rest[at + key.len()..];
+    }
+    out.extend_from_slice(rest);
+    out
 }
 
 /// One short line of a body that is plain text; a page of HTML gives nothing.

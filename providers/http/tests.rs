@@ -56,6 +56,21 @@ fn a_key_that_cannot_be_sent_is_not_printed() {
     assert!(shown.contains("line break"));
 }
 
+/// SEC-01: a server that repeats the key it was sent.
+#[rstest]
+#[case(401, r#"{"message": "bad key TESTKEY-0000000000000000-aaaa"}"#, "application/json")]
+#[case(400, r#"{"error": {"code": "TESTKEY-0000000000000000-aaaa", "message": "x"}}"#, "application/json")]
+#[case(500, "TESTKEY-0000000000000000-aaaa and TESTKEY-0000000000000000-aaaa", "text/plain")]
+#[case(200, "you sent Bearer TESTKEY-0000000000000000-aaaa", "text/plain")]
+#[tokio::test]
+async fn a_key_that_comes_back_is_in_no_error(#[case] status: u16, #[case] body: &str, #[case] kind: &str) {
+    let server = answering(ResponseTemplate::new(status).set_body_raw(body, kind)).await;
+    let http = http(&server, " TESTKEY-0000000000000000-aaaa\n");
+    let error = http.json::<Anything>(&Call::get("/v2/pods")).await.unwrap_err();
+    let shown = format!("{error} {error:?}");
+    assert!(!shown.contains("TESTKEY") && shown.contains("***"), "{shown}");
+}
+
 /// API-06: HTML or nothing where JSON was expected.
 #[rstest]
 #[case(502, "<!DOCTYPE html><html><h1>Bad gateway</h1></html>", "HTTP 502")]

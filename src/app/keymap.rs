@@ -56,6 +56,7 @@ pub static BINDINGS: &[Binding] = &[
     binding(Fleet, &[Key::char('b')], A::Page, None, Msg::HelpPage),
     binding(Fleet, &[Key::char('h'), Key::plain(Code::Left)], A::Fold, None, Msg::HelpFold),
     binding(Fleet, &[Key::char('l'), Key::plain(Code::Right)], A::Unfold, None, Msg::HelpUnfold),
+    binding(Activity, &[Key::char('u')], A::TakeBack, Some(Msg::HintTakeBack), Msg::HelpTakeBack),
     binding(Everywhere, &[Key::char('e')], A::Problem, None, Msg::HelpProblem),
     binding(Everywhere, &[Key::char('j'), Key::plain(Code::Down)], A::Down, None, Msg::HelpDown),
     binding(Everywhere, &[Key::char('k'), Key::plain(Code::Up)], A::Up, None, Msg::HelpUp),

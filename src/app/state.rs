@@ -177,6 +177,8 @@ pub struct View {
     pub(super) lines_stale: bool,
     /// Where the cursor was, for when its line goes.
     pub(super) cursor_was: usize,
+    /// When the cursor last came to another line without a key.
+    pub(super) cursor_jumped: Option<Timestamp>,
 }
 
 impl View {
@@ -208,6 +210,7 @@ impl View {
             offered,
             lines_stale: true,
             cursor_was: 0,
+            cursor_jumped: None,
         }
     }
 

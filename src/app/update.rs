@@ -29,6 +29,7 @@ pub fn start(state: &mut State, now: Timestamp) -> Vec<Effect> {
 
 /// Takes in one event.
 pub fn update(state: &mut State, event: Event, now: Timestamp) -> Vec<Effect> {
+    let by_itself = matches!(event, Event::World(_));
     let effects = match event {
         Event::World(event) => {
             state.view.lines_stale |= world::changes_lines(&event);
@@ -43,11 +44,15 @@ pub fn update(state: &mut State, event: Event, now: Timestamp) -> Vec<Effect> {
         state.view.message = None;
     }
     let quiet = state.view.last_key.is_none_or(|(_, at)| now.duration_since(at) >= RESORT_AFTER);
-    state.view.trouble = state.world.fleet.accounts.iter().filter(|account| account.trouble.is_some()).count();
+    state.view.trouble = state.world.fleet.accounts.iter().filter(|account| account.needs_a_look()).count();
     if state.view.lines_stale {
         let resort = quiet && state.view.modals.is_empty();
         rows::rebuild(&state.world, &mut state.view, resort, now);
+        let before = state.view.cursor.clone();
         view::keep_cursor(&mut state.view);
+        if by_itself && before.is_some() && before != state.view.cursor {
+            state.view.cursor_jumped = Some(now);
+        }
     }
     effects
 }

@@ -244,6 +244,11 @@ impl Account {
         }
     }
 
+    /// It failed, or its last lists had parts that could not be read: something may run unseen.
+    pub fn needs_a_look(&self) -> bool {
+        self.trouble.is_some() || !self.problems.is_empty()
+    }
+
     pub fn freshness(&self, interval: SignedDuration, now: Timestamp) -> Freshness {
         if self.trouble.is_some() {
             return Freshness::Failed;

@@ -84,6 +84,10 @@ async fn in_terminal(
                     suspend(screen, &mut keys)?;
                     Some(Event::View(ViewEvent::Resumed))
                 }
+                Signal::GoOn => {
+                    terminal::take_again()?;
+                    Some(Event::View(ViewEvent::Resumed))
+                }
             },
             () = crash::happened() => {
                 state.leaving = true;
@@ -144,8 +148,9 @@ fn resized(width: u16, height: u16) -> Event {
 }
 
 fn repaint(screen: &mut Screen, state: &mut State) -> io::Result<()> {
-    screen.clear()?;
     let size = screen.size()?;
+    // Not `clear`: that asks the terminal where its cursor is, and would wait for an answer among the keys.
+    screen.resize(size.into())?;
     (state.view.width, state.view.height) = (size.width, size.height);
     Ok(())
 }
@@ -162,13 +167,18 @@ fn suspend(screen: &mut Screen, keys: &mut Option<EventStream>) -> anyhow::Resul
 enum Signal {
     End,
     Suspend,
+    /// After a stop, ours or one that nobody can catch: the shell had the terminal meanwhile.
+    GoOn,
 }
 
 #[cfg(unix)]
 struct Signals {
     term: tokio::signal::unix::Signal,
     hang_up: tokio::signal::unix::Signal,
+    interrupt: tokio::signal::unix::Signal,
+    quit: tokio::signal::unix::Signal,
     stop: tokio::signal::unix::Signal,
+    go_on: tokio::signal::unix::Signal,
 }
 
 #[cfg(unix)]
@@ -178,7 +188,10 @@ impl Signals {
         Ok(Signals {
             term: signal(SignalKind::terminate())?,
             hang_up: signal(SignalKind::hangup())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            quit: signal(SignalKind::quit())?,
             stop: signal(SignalKind::from_raw(signal_hook::consts::SIGTSTP))?,
+            go_on: signal(SignalKind::from_raw(signal_hook::consts::SIGCONT))?,
         })
     }
 
@@ -186,7 +199,10 @@ impl Signals {
         tokio::select! {
             _ = self.term.recv() => Signal::End,
             _ = self.hang_up.recv() => Signal::End,
+            _ = self.interrupt.recv() => Signal::End,
+            _ = self.quit.recv() => Signal::End,
             _ = self.stop.recv() => Signal::Suspend,
+            _ = self.go_on.recv() => Signal::GoOn,
         }
     }
 }

@@ -31,6 +31,14 @@ pub fn enter() -> io::Result<Terminal<CrosstermBackend<io::BufWriter<io::Stdout>
     taken
 }
 
+/// Takes over once more a terminal that is ours and that somebody else may have set up meanwhile.
+pub fn take_again() -> io::Result<()> {
+    // Raw mode that is believed to be on is not switched on again.
+    terminal::disable_raw_mode()?;
+    terminal::enable_raw_mode()?;
+    execute!(io::stdout(), EnterAlternateScreen, EnableBracketedPaste, cursor::Hide)
+}
+
 /// Gives the terminal back, once, however often it is called.
 pub fn restore() {
     if !UP.swap(false, Ordering::SeqCst) {

@@ -89,13 +89,13 @@ fn counts(scene: &Scene) -> Runs {
     out
 }
 
-/// As many hints as fit; help and the way out are never left out for others.
+/// As many hints as fit; help, the way out and the way back from an action are never left out for others.
 fn hints(scene: &Scene, room: u16) -> Runs {
     let tab = scene.state.view.tab;
     let mut hints: Vec<(bool, Runs)> = keymap::bindings_of(tab)
         .filter_map(|binding| {
             let hint = hint_of(scene, binding)?;
-            let last = matches!(binding.action, Action::Help | Action::Quit);
+            let last = matches!(binding.action, Action::Help | Action::Quit | Action::TakeBack);
             let key = binding.keys.first().map(|key| shown_key(scene, *key)).unwrap_or_default();
             let (key_role, role) =
                 if available(scene, binding.action) { (Role::Accent, Role::Plain) } else { (Role::Dim, Role::Dim) };

@@ -85,7 +85,7 @@ pub fn runway(scene: &Scene, runway: &Runway) -> Run {
     let left = runway.ends_at.map_or(SignedDuration::MAX, |end| end.duration_since(scene.now));
     let time = format::age(left, scene.look.language);
     let text = scene.look.language.phrase(&Phrase::Lasts {
-        account: runway.account.as_str(),
+        account: &scene.account_title(&runway.account),
         time: &time,
         at_most: runway.at_most,
     });
@@ -163,28 +163,30 @@ fn tabs(paint: &mut Paint, scene: &Scene, area: Rect) {
 /// One line for each account in trouble; the last says how many more there are.
 pub fn trouble(paint: &mut Paint, scene: &Scene, area: Rect) {
     let language = scene.look.language;
-    let accounts = scene.state.world.fleet.accounts.iter().filter(|account| account.trouble.is_some());
+    let accounts = scene.state.world.fleet.accounts.iter().filter(|account| account.needs_a_look());
     let more = scene.state.view.trouble.saturating_sub(usize::from(area.height));
     for (row, account) in accounts.take(usize::from(area.height)).enumerate() {
         let y = area.y + row as u16;
-        let Some(trouble) = &account.trouble else { continue };
         let last = row + 1 == usize::from(area.height);
         if last && more > 0 {
             let line = language.phrase(&Phrase::MoreInTrouble { count: more + 1 });
             paint.text(area.x + 3, y, area.width.saturating_sub(4), &line, Role::Dim);
             break;
         }
-        let tail = vec![
-            dim(language.phrase(&Phrase::TroubleSince { age: &scene.since(trouble.as_of) })),
-            run("   e", Role::Accent),
-            dim(format!(" {}", language.word(Word::InFull))),
-        ];
+        let (what, since) = match &account.trouble {
+            Some(trouble) => (
+                language.trouble(&trouble.value),
+                language.phrase(&Phrase::TroubleSince { age: &scene.since(trouble.as_of) }),
+            ),
+            None => (language.phrase(&Phrase::Problems { count: account.problems.len() }), String::new()),
+        };
+        let tail = vec![dim(since), run("   e", Role::Accent), dim(format!(" {}", language.word(Word::InFull)))];
         let room = area.width.saturating_sub(2);
         let tail_width = runs_width(&tail);
         let head = vec![
             run(format!("{} ", scene.look.glyphs.needs_you), Role::Urgent),
             run(format!("{}  ", scene.account_title(&account.name)), Role::Strong),
-            run(language.trouble(&trouble.value), Role::Plain),
+            run(what, Role::Plain),
         ];
         paint.runs(area.x + 1, y, room.saturating_sub(tail_width + 2), &head);
         paint.runs_right(area.x + 1, y, room, &tail);

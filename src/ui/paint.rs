@@ -76,7 +76,7 @@ impl Paint<'_> {
             let rest = runs_width(&runs[place + 1..]);
             // The mark of a cut goes where the last visible piece ends.
             let room = end - at;
-            let text = if needed <= room || rest == 0 { &run.text } else { &format!("{} ", run.text) };
+            let text = if needed < room || rest == 0 { &run.text } else { &format!("{} ", run.text) };
             at = self.text(at, y, room, text, run.role);
         }
         at
@@ -244,6 +244,20 @@ mod tests {
         assert_eq!(wrapped("GET /v1/pods: timed out", 14, 2), ["GET /v1/pods:", "  timed out"]);
         assert_eq!(wrapped("abcdefghij", 4, 0), ["abcd", "efgh", "ij"]);
         assert_eq!(wrapped("", 4, 0), [""]);
+    }
+
+    /// What was left out may not look like the end of a sentence.
+    #[test]
+    fn a_piece_that_ends_at_the_edge_is_marked_when_more_follows() {
+        let theme = Theme::new(Colours::None, Background::Dark);
+        let look = Look { theme, glyphs: &UNICODE, language: Language::English };
+        for (cells, seen) in [(4, "abc…"), (5, "abcd…"), (6, "abcdef")] {
+            let mut buffer = Buffer::empty(Rect::new(0, 0, 8, 1));
+            let mut paint = Paint { buffer: &mut buffer, look: &look };
+            paint.runs(0, 0, cells, &[plain("abcd"), dim("ef")]);
+            let line: String = buffer.content().iter().map(|cell| cell.symbol()).collect();
+            assert_eq!(line.trim_end(), seen);
+        }
     }
 
     #[test]

@@ -1,14 +1,16 @@
 //! The same words without a screen: a plan, an action's end and a farewell as lines of text.
 
 use jiff::Timestamp;
-use providers::model::Action;
-use providers::money::Currency;
+use providers::model::{Action, Phase};
+use providers::money::{Burn, Currency, Rate};
 
 use super::details::places;
 use super::format;
 use super::look::Look;
+use super::plan::is_doubtful;
 use super::text::{Phrase, Word};
 use crate::app::state::State;
+use crate::rules::memory::Collector;
 use crate::rules::plan::Plan;
 use crate::rules::saga::Operation;
 
@@ -21,14 +23,29 @@ pub fn plan_lines(plan: &Plan, look: &Look, first: Currency, now: Timestamp) -> 
         let gpus = if target.gpus.is_empty() { String::new() } else { format!("  {}", target.gpus) };
         lines.push(format!("{title}  {}/{}{gpus}", target.identity.account, target.identity.id));
         let mut add = |word: Word, value: String| lines.push(format!("  {}: {value}", language.word(word)));
+        let unknown = || language.word(Word::Unknown).to_owned();
         let nothing = || language.word(Word::Nothing).to_owned();
         let more = if target.rates_complete { "" } else { "+" };
-        let goes_on = format::rates(&target.after, first, look);
+        let after = target.left_behind.iter().flat_map(|(_, rates)| rates).chain(&target.after).copied();
+        let after: Vec<Rate> = after.collect::<Burn>().rates().to_vec();
+        let goes_on = format::rates(&after, first, look);
         if plan.action == Action::Start {
-            add(Word::PlanCosts, goes_on.map_or_else(nothing, |rate| format!("{rate}{more}")));
+            add(Word::PlanCosts, goes_on.map_or_else(unknown, |rate| format!("{rate}{more}")));
         } else {
-            add(Word::PlanSaves, format::rates(&target.saves(), first, look).unwrap_or_else(nothing));
-            add(Word::PlanGoesOn, goes_on.map_or_else(nothing, |rate| format!("{rate}{more}")));
+            let saves = match format::rates(&target.saves(), first, look) {
+                Some(rate) => format!("{rate}{more}"),
+                None if !target.rates_complete || is_doubtful(target) => unknown(),
+                None => nothing(),
+            };
+            let ahead = if target.prepaid { format!("  {}", language.word(Word::PaidAhead)) } else { String::new() };
+            add(Word::PlanSaves, saves + &ahead);
+            let goes_on = match goes_on {
+                Some(rate) if !target.effect.rates_after.complete => format!("{rate}+"),
+                Some(rate) => rate,
+                None if !target.effect.rates_after.complete => unknown(),
+                None => nothing(),
+            };
+            add(Word::PlanGoesOn, goes_on);
         }
         for (name, rates) in &target.left_behind {
             let rate = format::rates(rates, first, look);
@@ -43,10 +60,12 @@ pub fn plan_lines(plan: &Plan, look: &Look, first: Currency, now: Timestamp) -> 
         for risk in &target.effect.risks {
             add(Word::PlanMind, language.risk(*risk).to_owned());
         }
-        if let Some(as_of) = target.as_of {
-            let age = format::since(as_of, now, language);
-            add(Word::PlanAsOf, language.phrase(&Phrase::Ago { age: &age }));
+        if matches!(target.phase, Phase::Unknown | Phase::Unreachable | Phase::Provisioning) {
+            add(Word::PlanPhase, language.phase(target.phase).to_owned());
         }
+        let as_of = target.as_of.map(|as_of| format::since(as_of, now, language));
+        let as_of = as_of.map(|age| language.phrase(&Phrase::Ago { age: &age }));
+        add(Word::PlanAsOf, as_of.unwrap_or_else(|| language.word(Word::OnlyRemembered).to_owned()));
     }
     lines
 }
@@ -64,7 +83,7 @@ pub fn type_to_confirm(expected: &str, look: &Look) -> String {
     format!("{before}{expected}{after}:")
 }
 
-/// What goes on when the screen is left, what it will have cost by the morning, and that nobody watches.
+/// What goes on when the screen is left, what it will have cost by the morning, and whether anybody watches.
 /// `None` when nothing goes on.
 pub fn farewell(state: &State, look: &Look, now: Timestamp) -> Option<String> {
     let (world, fixed) = (&state.world, &state.view.fixed);
@@ -78,7 +97,8 @@ pub fn farewell(state: &State, look: &Look, now: Timestamp) -> Option<String> {
         .map(|money| format::money(money, look.glyphs))
         .collect();
     let at = format::moment(morning, now, &fixed.zone, look.language);
-    let phrase = Phrase::Farewell { count, rate: &rate, by_then: &by_then.join(" + "), at: &at };
+    let alone = !matches!(world.collector, Some(Collector::Other { .. }));
+    let phrase = Phrase::Farewell { count, rate: &rate, by_then: &by_then.join(" + "), at: &at, alone };
     Some(look.language.phrase(&phrase))
 }
 
@@ -95,4 +115,45 @@ fn morning(now: Timestamp, fixed: &crate::app::state::Fixed) -> Option<Timestamp
     }
     let tomorrow = here.date().tomorrow().ok()?.at(8, 0, 0, 0);
     Some(tomorrow.to_zoned_datetime(fixed.zone.clone()).ok()?.timestamp())
+}
+
+#[cfg(test)]
+mod tests {
+    use providers::model::{Component, Effect, Offer, Rates};
+
+    use super::*;
+    use crate::rules::plan::{Basis, plan};
+    use crate::ui::testing::{Story, instance, look, usd};
+    use crate::ui::text::Language;
+
+    fn release_of(row: providers::model::Instance) -> Vec<String> {
+        let mut story = Story::over(&["runpod/team"]);
+        story.poll("team", vec![row]);
+        let world = &story.state.world;
+        let targets: Vec<_> = world.fleet.instances.keys().cloned().collect();
+        let (fleet, settings, under_way) = (&world.fleet, &world.settings, world.busy());
+        let basis = Basis { fleet, settings, under_way: &under_way, read_only: false, now: story.now };
+        let plan = plan(basis, Action::Release, &targets);
+        plan_lines(&plan, &look(Language::English), Currency::USD, story.now)
+    }
+
+    /// "Saves nothing" is a statement; of a machine whose price is not known nobody can make it.
+    #[test]
+    fn what_is_not_known_is_not_called_nothing() {
+        let mut row = instance("a1", "trainer", "A10", 1, usd("1"), usd("0.1"));
+        row.rates = Rates::unknown();
+        let lines = release_of(row);
+        assert!(lines.contains(&"  saves: not known".to_owned()), "{lines:?}");
+        assert!(lines.contains(&"  goes on: nothing".to_owned()), "{lines:?}");
+    }
+
+    #[test]
+    fn a_part_that_is_not_known_leaves_the_sum_open() {
+        let mut row = instance("a1", "trainer", "A10", 1, usd("1"), usd("0.1"));
+        row.rates = Rates::known().with(Component::Compute, usd("1")).with_missing();
+        row.offers.release = Offer::Yes(Effect { rates_after: Rates::known().with_missing(), ..Effect::default() });
+        let lines = release_of(row);
+        assert!(lines.contains(&"  saves: $1.00/h+".to_owned()), "{lines:?}");
+        assert!(lines.contains(&"  goes on: not known".to_owned()), "{lines:?}");
+    }
 }

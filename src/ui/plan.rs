@@ -24,11 +24,16 @@ pub fn paint(paint: &mut Paint, scene: &Scene, room: Rect, plan: &Plan, field: O
     let width = WIDTH.min(room.width.saturating_sub(2));
     let inside = width.saturating_sub(6);
     let labels = label_cells(scene);
-    let (title, title_right) = titles(scene, plan);
-    let mut body = sums(scene, plan, labels, inside);
+    let (title, mut title_right) = titles(scene, plan);
+    let mut body = Vec::new();
+    if !popup::both_fit(width, &title, &title_right) {
+        // Names may be long and several may be the same: which one it is must still be seen.
+        body.extend(wrap(&[dim(std::mem::take(&mut title_right))], inside, 0));
+    }
+    body.extend(sums(scene, plan, labels, inside));
     if plan.targets.len() > 1 {
         body.push(Runs::new());
-        body.extend(plan.targets.iter().map(|target| target_line(scene, plan, target)));
+        body.extend(plan.targets.iter().flat_map(|target| wrap(&target_line(scene, plan, target), inside, 2)));
     }
     let mut tail = left_out(scene, plan, inside);
     tail.push(Runs::new());
@@ -217,7 +222,7 @@ fn target_line(scene: &Scene, plan: &Plan, target: &Target) -> Runs {
 }
 
 /// Nobody knows whether it is charged for now.
-fn is_doubtful(target: &Target) -> bool {
+pub fn is_doubtful(target: &Target) -> bool {
     !target.prepaid && matches!(target.phase, Phase::Provisioning | Phase::Stopping | Phase::Unknown)
 }
 

@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 
 use super::format;
-use super::paint::{Paint, Runs, dim, run, runs_width};
+use super::paint::{Paint, Runs, dim, run};
 use super::theme::Role;
 
 /// What stands on the border of a window.
@@ -31,7 +31,8 @@ pub fn paint(paint: &mut Paint, area: Rect, border: &Border) -> Rect {
     if area.width < 6 || area.height < 3 {
         return Rect::new(area.x, area.y, 0, 0);
     }
-    paint.blank(area);
+    // A cell at each side keeps what stands beside it from reading into the window.
+    paint.blank(Rect { x: area.x.saturating_sub(1), width: area.width + 2, ..area });
     let [top_left, top_right, bottom_left, bottom_right] = paint.look.glyphs.corners;
     let (right, bottom) = (area.right() - 1, area.bottom() - 1);
     paint.rule(area.x, area.y, area.width);
@@ -51,7 +52,7 @@ pub fn paint(paint: &mut Paint, area: Rect, border: &Border) -> Rect {
     let end = if border.title.is_empty() { area.x + 2 } else { paint.runs(area.x + 2, area.y, room, &title) };
     let right_title = vec![dim(format!(" {} ", border.title_right))];
     // The remark goes before it touches the title.
-    if !border.title_right.is_empty() && end + 1 + runs_width(&right_title) < right {
+    if !border.title_right.is_empty() && both_fit(area.width, &border.title, &border.title_right) {
         paint.runs_right(end, area.y, right - 1 - end, &right_title);
     }
     if !border.place.is_empty() {
@@ -62,6 +63,12 @@ pub fn paint(paint: &mut Paint, area: Rect, border: &Border) -> Rect {
         paint.runs_right(area.x + 2, bottom, room, &keys);
     }
     Rect::new(area.x + 3, area.y + 1, area.width - 6, area.height - 2)
+}
+
+/// Whether a title and the remark at its right have room beside each other on a border.
+pub fn both_fit(width: u16, title: &str, remark: &str) -> bool {
+    // A corner and a line at each side, a blank before and after each text, a line between them.
+    format::width(title).saturating_add(format::width(remark)).saturating_add(9) <= width
 }
 
 /// A key and what it does, for the lower border.

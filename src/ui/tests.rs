@@ -216,6 +216,23 @@ fn failing_and_stale_accounts() {
     });
 }
 
+/// A row that could not be read may be a machine that costs: the list without it may not look whole.
+#[test]
+fn an_account_that_is_read_in_part_is_told_in_every_grouping() {
+    check("partly_read", &[(80, 24)], || {
+        let mut story = fleet();
+        story.wait(16);
+        let problem = Problem {
+            request: RequestLine("GET /v1/instances".to_owned()),
+            field: "instances[2].gpu".to_owned(),
+            message: "a number was expected".to_owned(),
+        };
+        let listed = Part::Listed { rows: main(story.now), problems: vec![problem.clone(), problem] };
+        story.answer("主账号", listed, Vec::new(), None);
+        story
+    });
+}
+
 #[test]
 fn read_only_says_so() {
     check("read_only", &[(80, 24)], || {
@@ -253,6 +270,16 @@ fn plans() {
         story.at("sd-lora").press("xxsd-lora");
         story
     });
+    // The account stays in sight although the name leaves no room for it on the border.
+    check("plan_long_name", &[(60, 16), (80, 24)], || {
+        let mut story = fleet();
+        let name = "a-very-long-name-that-somebody-gave-a-machine-and-to-another-one";
+        story.wait(16);
+        let mut rows = team(0.9, story.now);
+        rows[1].name = Some(name.to_owned());
+        story.poll("team", rows).at(name).press("x");
+        story
+    });
     check("plan_bulk_stop", &[(80, 24)], || {
         let mut story = fleet();
         story.at("llama-ft").press(" ").at("sd-lora").press(" ").press("s");
@@ -270,7 +297,7 @@ fn plans() {
 
 #[test]
 fn actions_under_way() {
-    check("countdown", &[(80, 24), (120, 30)], || {
+    check("countdown", &[(60, 16), (80, 24), (120, 30)], || {
         let mut story = fleet();
         story.at("sd-lora").press("s").wait(1);
         story

@@ -4,6 +4,8 @@
 // Each test file uses its own part of this.
 #![allow(dead_code)]
 
+pub mod stage;
+#[cfg(unix)]
 pub mod terminal;
 
 use std::path::PathBuf;
@@ -66,6 +68,11 @@ impl Lab {
         lab
     }
 
+    /// Where the simulator of the account at this place is served.
+    pub fn url(&self, account: usize) -> String {
+        self.simulators[account].url()
+    }
+
     pub fn write_config(&self) {
         std::fs::write(self.config_file(), &self.config).unwrap();
     }
@@ -123,7 +130,7 @@ pub struct Ran {
 }
 
 impl Ran {
-    fn of(output: Output) -> Self {
+    pub fn of(output: Output) -> Self {
         Ran {
             code: output.status.code(),
             stdout: String::from_utf8(output.stdout).unwrap(),

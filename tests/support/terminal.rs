@@ -129,6 +129,18 @@ impl Terminal {
         status
     }
 
+    /// Presses `q` until the program ends. A key in the very moment of a resize may be heard only with the next.
+    #[track_caller]
+    pub fn leave(&mut self) -> portable_pty::ExitStatus {
+        let began = Instant::now();
+        while self.child.try_wait().unwrap().is_none() {
+            assert!(began.elapsed() < PATIENCE, "it does not end; the screen is:\n{}", self.text());
+            self.press("q");
+            self.take(Duration::from_millis(300));
+        }
+        self.wait_end()
+    }
+
     fn take(&mut self, patience: Duration) -> bool {
         match self.output.recv_timeout(patience) {
             Ok(bytes) => {
@@ -145,6 +157,84 @@ impl Terminal {
         let sent = std::process::Command::new("kill").args([&format!("-{name}"), &pid]).status().unwrap();
         assert!(sent.success());
     }
+
+    /// Sends SIGCONT until the screen satisfies `done`: one that comes before the process has stopped is lost.
+    #[track_caller]
+    pub fn wake_until(&mut self, what: &str, done: impl Fn(&vt100::Screen) -> bool) {
+        let began = Instant::now();
+        while !done(self.screen()) {
+            assert!(began.elapsed() < PATIENCE, "waited for {what}; the screen is:\n{}", self.text());
+            self.signal("CONT");
+            self.take(Duration::from_millis(200));
+        }
+    }
+
+    /// Waits until the terminal is raw (keys come one by one, without echo), or until it is not.
+    #[track_caller]
+    pub fn wait_raw(&mut self, raw: bool) {
+        let began = Instant::now();
+        while self.is_raw() != raw {
+            assert!(began.elapsed() < PATIENCE, "the terminal's mode stays; the screen is:\n{}", self.text());
+            self.take(Duration::from_millis(50));
+        }
+    }
+
+    fn is_raw(&self) -> bool {
+        let modes = self.stty("-a");
+        modes.split_whitespace().any(|word| word.trim_end_matches(';') == "-icanon")
+    }
+
+    /// What a shell does to the terminal when a program is stopped: `stty sane`.
+    pub fn make_sane(&self) {
+        self.stty("sane");
+    }
+
+    fn stty(&self, what: &str) -> String {
+        let name = self.master.tty_name().unwrap();
+        let mut shell = std::process::Command::new("sh");
+        let output = shell.args(["-c", "stty \"$1\" < \"$0\""]).arg(name).arg(what).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// The line of the screen on which the cursor's bar stands.
+    pub fn bar(&self) -> Option<usize> {
+        bar(&self.text())
+    }
+
+    /// Waits until the bar stands on another line.
+    #[track_caller]
+    pub fn wait_moved(&mut self, from: Option<usize>) {
+        self.wait("the cursor to move", |text| bar(text) != from);
+    }
+
+    /// The line of the cursor, without the bar before it.
+    pub fn row(&self) -> Option<String> {
+        self.text().lines().find_map(|line| line.strip_prefix('▌').map(str::to_owned))
+    }
+
+    /// Moves the cursor down to the row that holds this text.
+    #[track_caller]
+    pub fn select(&mut self, name: &str) {
+        let head = |text: &str| text.lines().position(|line| line.contains("NAME") || line.contains("名称"));
+        self.wait_for(name);
+        self.press("\x1b[H");
+        self.wait("the first row", |text| head(text).is_some_and(|head| bar(text) == Some(head + 1)));
+        loop {
+            let row = self.row().expect("a row was waited for");
+            if row.contains(name) {
+                return;
+            }
+            let at = bar(&self.text());
+            self.press("j");
+            self.wait(&format!("the row of {name}"), |text| bar(text) > at);
+        }
+    }
+}
+
+/// The line of the screen on which the cursor's bar stands.
+fn bar(text: &str) -> Option<usize> {
+    text.lines().position(|line| line.starts_with('▌'))
 }
 
 impl Drop for Terminal {

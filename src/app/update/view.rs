@@ -2,6 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use providers::model::{Action as Deed, Identity, Phase};
+use providers::text::clean;
 use tui_input::{Input, InputRequest};
 
 use super::{MESSAGE_STAYS, leave_now, world};
@@ -19,6 +20,9 @@ use crate::rules::settings::Setting;
 /// The same key within this time of its last event is a key that is being held.
 const HELD: SignedDuration = SignedDuration::from_millis(150);
 
+/// So long after the cursor came to another row by itself a key that ends something may be meant for the one before.
+const JUMPED: SignedDuration = SignedDuration::from_millis(500);
+
 pub fn update(state: &mut State, event: ViewEvent, now: Timestamp) -> Vec<Effect> {
     match event {
         ViewEvent::Key(key) => pressed(state, key, now),
@@ -29,7 +33,8 @@ pub fn update(state: &mut State, event: ViewEvent, now: Timestamp) -> Vec<Effect
         ViewEvent::Resize { width, height } => {
             (state.view.width, state.view.height) = (width, height);
             keep_cursor(&mut state.view);
-            vec![]
+            // All of it, also when the size is as before: what was cut off on the way there and back is lost.
+            vec![Effect::Repaint]
         }
         ViewEvent::Resumed => vec![Effect::Repaint],
         ViewEvent::PageNotOpened { url, error } => {
@@ -83,9 +88,8 @@ fn in_text_field(view: &View) -> bool {
 
 /// A pasted text goes into a filter as text, and nowhere else.
 fn pasted(state: &mut State, text: &str, now: Timestamp) {
-    let one_line: String = text.chars().filter(|c| !c.is_control()).collect();
     if let Some(Modal::Filter { input, .. }) = state.view.modals.last_mut() {
-        for c in one_line.chars() {
+        for c in clean(text).chars() {
             input.handle(InputRequest::InsertChar(c));
         }
         state.view.filter = input.value().to_owned();
@@ -103,6 +107,10 @@ fn in_view(state: &mut State, key: Key, now: Timestamp) -> Vec<Effect> {
         }
     }
     let Some(action) = keymap::action_in(state.view.tab, key) else { return vec![] };
+    let jumped = state.view.cursor_jumped.is_some_and(|at| now.duration_since(at) < JUMPED);
+    if jumped && matches!(action, Action::StopOrStart | Action::End) && state.view.marks.is_empty() {
+        return vec![];
+    }
     match action {
         Action::Quit => return quit(state, now),
         Action::Suspend => return vec![Effect::Suspend],
@@ -320,7 +328,7 @@ fn problem(state: &mut State, now: Timestamp) {
         _ => None,
     };
     let troubled = |name: &providers::model::AccountName| {
-        state.world.fleet.account(name).is_some_and(|account| account.trouble.is_some() || !account.problems.is_empty())
+        state.world.fleet.account(name).is_some_and(crate::rules::fleet::Account::needs_a_look)
     };
     let account = under_cursor.filter(troubled).or_else(|| {
         let all = state.world.fleet.accounts.iter().map(|account| &account.name);
@@ -392,7 +400,7 @@ fn propose(state: &mut State, deed: Deed, now: Timestamp) -> Vec<Effect> {
 }
 
 fn make_plan(state: &State, deed: Deed, pointed: &[Identity], now: Timestamp) -> Plan {
-    let under_way: Vec<Identity> = state.world.under_way().map(|operation| operation.target.identity.clone()).collect();
+    let under_way = state.world.busy();
     let basis = Basis {
         fleet: &state.world.fleet,
         settings: &state.world.settings,

@@ -214,6 +214,7 @@ fn keyed<T>(rows: Vec<T>, accounts: &[AccountName], identity: impl Fn(&T) -> &Id
 }
 
 fn collector_known(world: &mut World, collector: Collector, now: Timestamp) -> Vec<Effect> {
+    let lost = world.collects() && collector != Collector::Us;
     let took_over = collector == Collector::Us && matches!(world.collector, Some(Collector::Other { .. }));
     world.ledger_due = Some(now + if collector == Collector::Us { RENEW } else { LOOK_ON });
     world.collector = Some(collector);
@@ -222,7 +223,10 @@ fn collector_known(world: &mut World, collector: Collector, now: Timestamp) -> V
         world.remembered = false;
         return vec![Effect::Recall];
     }
-    tick(world, now)
+    // Another one took the place while this one slept. What was not sent is no longer ours to send.
+    let mut effects = if lost { leave(world, now) } else { Vec::new() };
+    effects.extend(tick(world, now));
+    effects
 }
 
 fn note(world: &mut World, notice: LedgerNotice) {
@@ -303,11 +307,11 @@ fn follow(world: &World, name: &AccountName, consequences: Vec<Consequence>) -> 
 }
 
 fn intend(world: &mut World, intent: Intent, now: Timestamp) -> Vec<Effect> {
-    if let (false, Some(Collector::Other { owner, .. })) = (world.acts(), &world.collector)
-        // What this process began before it lost the claim is still its own.
-        && intent != Intent::TakeBack
-    {
-        world.news.push(Msg::OnlyLooking { host: owner.host.clone(), pid: owner.pid });
+    // What this process began before it lost the claim is still its own to take back.
+    if !world.acts() && intent != Intent::TakeBack {
+        if let Some(Collector::Other { owner, .. }) = &world.collector {
+            world.news.push(Msg::OnlyLooking { host: owner.host.clone(), pid: owner.pid });
+        }
         return Vec::new();
     }
     match intent {
@@ -438,7 +442,8 @@ fn carry_out(world: &mut World, op: OpId, orders: Vec<Order>, now: Timestamp) ->
     effects
 }
 
-/// What the program writes down when it is left: what was not sent will not be sent.
+/// What the program writes down when it is left, or another one took its place: what was not sent will not
+/// be sent.
 pub fn leave(world: &mut World, now: Timestamp) -> Vec<Effect> {
     let unsent: Vec<OpId> = world
         .under_way()

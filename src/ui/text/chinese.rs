@@ -193,8 +193,9 @@ pub fn phrase(phrase: &Phrase) -> String {
         Phrase::UnsentAtLeave { count } => format!("{count} 个操作尚未发出，退出后不再发出。"),
         Phrase::SentAtLeave { count } => format!("{count} 个操作已发出，下次启动时核对结果。"),
         Phrase::GoesOnAtLeave { rate } => format!("{rate} 继续计费，且无人看管。"),
-        Phrase::Farewell { count, rate, by_then, at } => {
-            format!("{count} 个实例仍在计费，合计 {rate}，到{at}为 {by_then}。无人看守。")
+        Phrase::Farewell { count, rate, by_then, at, alone } => {
+            let watched = if alone { "无人看守。" } else { "" };
+            format!("{count} 个实例仍在计费，合计 {rate}，到{at}为 {by_then}。{watched}")
         }
         Phrase::Marked { count } => format!("已标记 {count}"),
         Phrase::Hidden { count } => format!("隐藏 {count}"),

@@ -209,10 +209,11 @@ pub fn phrase(phrase: &Phrase) -> String {
             )
         }
         Phrase::GoesOnAtLeave { rate } => format!("{rate} goes on, and nobody watches."),
-        Phrase::Farewell { count, rate, by_then, at } => {
+        Phrase::Farewell { count, rate, by_then, at, alone } => {
             format!(
-                "{}, {rate} in all, {by_then} by {at}. Nobody watches.",
-                many(count, "instance goes on", "instances go on")
+                "{}, {rate} in all, {by_then} by {at}.{}",
+                many(count, "instance goes on", "instances go on"),
+                if alone { " Nobody watches." } else { "" }
             )
         }
         Phrase::Marked { count } => format!("{count} marked"),

@@ -303,6 +303,8 @@ pub enum Phrase<'a> {
         rate: &'a str,
         by_then: &'a str,
         at: &'a str,
+        /// No other program looks on.
+        alone: bool,
     },
     // The footer.
     Marked {

@@ -1,0 +1,731 @@
+//! Actions under faults: at every request of an action something goes wrong, or the process is killed. After
+//! each there is one effect or none, and a clear word.
+
+#![cfg(unix)]
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use providers::model::Action;
+use providers::sim::{Harm, Life, Shared, World};
+use rentop::app::event::{Intent, WorldEvent};
+use rentop::app::state::{self, Fixed, View};
+use rentop::app::{Event, State};
+use rentop::config::{AccountConfig, KeySource};
+use rentop::rules::fleet;
+use rentop::rules::memory::Owner;
+use rentop::rules::plan::{Basis, plan};
+use rentop::rules::saga::{Authority, NotSent, Operation, Outcome, Step};
+use rentop::rules::settings::Rules;
+use rentop::runtime::Inbox;
+use rentop::runtime::accounts::Accounts;
+use rentop::runtime::effects::Performer;
+use rentop::runtime::errand::Errand;
+use rentop::runtime::keeper::Keeper;
+use support::Ran;
+use support::stage::{INFER, LORA, OLD_EXP, SCRATCH, Stage, TRAINER, stage};
+use support::terminal::Terminal;
+
+/// The longest wait for something that must come.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Method and part of the path of a request, and what is done once it was seen.
+type Meanwhile = (&'static str, &'static str, fn(&Shared));
+
+/// One action with what goes wrong on its way.
+struct Case {
+    /// For a person who reads that it failed.
+    name: &'static str,
+    act: &'static [&'static str],
+    id: &'static str,
+    /// Method, part of the path, how often, what.
+    faults: Vec<(&'static str, &'static str, u32, Harm)>,
+    /// Done to the world while the action is on its way.
+    meanwhile: Option<Meanwhile>,
+    // What comes of it.
+    exit: i32,
+    /// Requests that would change anything.
+    sent: usize,
+    life: Life,
+    /// Found in what is said.
+    says: &'static str,
+    outcome: fn(&Outcome) -> bool,
+}
+
+const STOP: &[&str] = &["stop", "trainer", "--yes"];
+const START: &[&str] = &["start", "old-exp", "--yes"];
+const RELEASE: &[&str] = &["release", "trainer", "--yes", "--lose-data"];
+const RELEASE_AT_VAST: &[&str] = &["release", "sd-lora", "--yes", "--lose-data"];
+const RELEASE_AT_LAMBDA: &[&str] = &["release", "infer", "--yes", "--lose-data"];
+
+const THE_LOOK: &str = "/v2/pods/pod";
+const THE_LIST: &str = "/v2/pods";
+
+fn base(name: &'static str, act: &'static [&'static str]) -> Case {
+    let (id, life) = match act {
+        _ if act == START => (OLD_EXP, Life::Running),
+        _ if act == STOP => (TRAINER, Life::Stopped),
+        _ if act == RELEASE_AT_VAST => (LORA, Life::Gone),
+        _ if act == RELEASE_AT_LAMBDA => (INFER, Life::Gone),
+        _ => (TRAINER, Life::Gone),
+    };
+    Case { name, act, id, faults: vec![], meanwhile: None, exit: 0, sent: 1, life, says: "", outcome: is_done }
+}
+
+/// Nothing was sent, and the machine is as before.
+fn unsent(name: &'static str, act: &'static [&'static str]) -> Case {
+    let base = base(name, act);
+    let life = if base.id == OLD_EXP { Life::Stopped } else { Life::Running };
+    Case { exit: 1, sent: 0, life, ..base }
+}
+
+fn answer(status: u16, body: &str) -> Harm {
+    Harm::Answer { status, headers: vec![], content_type: "application/json", body: body.to_owned() }
+}
+
+fn html() -> Harm {
+    Harm::Answer { status: 200, headers: vec![], content_type: "text/html", body: "<html>Sign in</html>".to_owned() }
+}
+
+fn is_done(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Done { .. })
+}
+
+fn is_done_despite(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Done { despite: Some(_) })
+}
+
+fn is_refused(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Refused(_))
+}
+
+/// Runs all cases at once, each over a fleet of its own, and tells of every one that went otherwise.
+#[track_caller]
+fn check(cases: Vec<Case>) {
+    let failures: Vec<String> = std::thread::scope(|scope| {
+        let runs: Vec<_> = cases.iter().map(|case| (case.name, scope.spawn(|| run(case)))).collect();
+        runs.into_iter()
+            .filter_map(|(name, run)| match run.join().expect("a case panicked; its message stands above") {
+                Ok(()) => None,
+                Err(why) => Some(format!("{name}: {why}")),
+            })
+            .collect()
+    });
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+fn run(case: &Case) -> Result<(), String> {
+    let stage = stage();
+    let world = stage.world_of(case.id);
+    for (method, path, times, harm) in &case.faults {
+        world.fault(method, path, *times, harm.clone());
+    }
+    let process = start(&stage, case.act);
+    if let Some((method, path, change)) = case.meanwhile {
+        wait_until(case.name, || world.lock().count(method, path) > 0);
+        change(world);
+    }
+    let ran = Ran::of(process.wait_with_output().unwrap());
+    let told = format!("{ran:?}\n{:?}", stage.audit());
+    let require = |fact: bool, what: String| if fact { Ok(()) } else { Err(format!("{what}\n{told}")) };
+    require(ran.code == Some(case.exit), format!("exit {:?} and not {}", ran.code, case.exit))?;
+    require(stage.changes() == case.sent, format!("sent {} times and not {}", stage.changes(), case.sent))?;
+    let life = stage.life(case.id);
+    // A release is proven by the provider's word, which may come while the machine still shuts down.
+    let as_expected = life == case.life || (life == Life::Releasing && case.life == Life::Gone);
+    require(as_expected, format!("the machine is {life:?} and not {:?}", case.life))?;
+    let said = format!("{}{}", ran.stdout, ran.stderr);
+    require(said.contains(case.says), format!("it does not say `{}`", case.says))?;
+    let audit = stage.audit();
+    let outcome = audit.first().and_then(outcome);
+    require(audit.len() == 1 && outcome.is_some_and(case.outcome), format!("it ended as {outcome:?}"))
+}
+
+fn start(stage: &Stage, args: &[&str]) -> Child {
+    stage.lab.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+fn outcome(operation: &Operation) -> Option<&Outcome> {
+    match &operation.step {
+        Step::Ended { outcome, .. } => Some(outcome),
+        _ => None,
+    }
+}
+
+#[track_caller]
+fn wait_until(what: &str, done: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !done() {
+        assert!(began.elapsed() < PATIENCE, "waited in vain: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Before anything is sent the very machine is looked at, and without that look nothing is sent.
+#[test]
+fn a_look_that_goes_wrong_sends_nothing_or_is_looked_again() {
+    let could_not_look = |outcome: &Outcome| matches!(outcome, Outcome::NotSent(NotSent::CouldNotLook(_)));
+    let look = |times, harm| vec![("GET", THE_LOOK, times, harm)];
+    check(vec![
+        Case { faults: look(2, answer(500, "{}")), ..base("two errors, then an answer", STOP) },
+        Case { faults: look(1, Harm::CutBody), ..base("half an answer, then a whole one", RELEASE) },
+        Case { faults: look(3, html()), ..base("pages instead of an answer, then one", STOP) },
+        Case { faults: look(1, Harm::Delay(Duration::from_secs(2))), ..base("a late answer", RELEASE) },
+        Case {
+            faults: look(u32::MAX, answer(500, "{}")),
+            says: "could not be looked at first",
+            outcome: could_not_look,
+            ..unsent("never an answer", STOP)
+        },
+        Case {
+            faults: look(u32::MAX, answer(401, r#"{"detail":"no"}"#)),
+            says: "could not be looked at first",
+            outcome: could_not_look,
+            ..unsent("the key is refused", RELEASE)
+        },
+        Case {
+            faults: look(u32::MAX, answer(200, r#"{"id": 7}"#)),
+            says: "could not be looked at first",
+            outcome: could_not_look,
+            ..unsent("an answer of another shape", RELEASE)
+        },
+        Case {
+            faults: vec![("GET", "/api/v0/instances", u32::MAX, answer(500, "{}"))],
+            says: "could not be looked at first",
+            outcome: could_not_look,
+            ..unsent("never an answer at another provider", RELEASE_AT_VAST)
+        },
+    ]);
+}
+
+/// Safety 2: what changed between the look of the person and ours stops the action.
+#[test]
+fn what_changed_meanwhile_is_not_acted_on() {
+    fn with(world: &Shared, change: impl Fn(&mut World)) {
+        change(&mut world.lock());
+    }
+    let late = || vec![("GET", THE_LOOK, 1, Harm::Delay(Duration::from_millis(800)))];
+    let another = |outcome: &Outcome| *outcome == Outcome::NotSent(NotSent::AnotherMachine);
+    let anew: fn(&Shared) = |world| {
+        with(world, |world| {
+            let now = world.now();
+            world.machine(TRAINER).unwrap().created_at = now;
+        })
+    };
+    let seen = |change| Some(("GET", THE_LOOK, change));
+    check(vec![
+        Case {
+            faults: late(),
+            meanwhile: seen(anew),
+            exit: 4,
+            says: "the id now names another machine",
+            outcome: another,
+            ..unsent("another machine has the id, stop", STOP)
+        },
+        Case {
+            faults: late(),
+            meanwhile: seen(anew),
+            exit: 4,
+            says: "the id now names another machine",
+            outcome: another,
+            ..unsent("another machine has the id, release", RELEASE)
+        },
+        Case {
+            faults: late(),
+            meanwhile: seen(|world| with(world, |world| world.machine(OLD_EXP).unwrap().life = Life::Running)),
+            act: &["release", "old-exp", "--yes", "--lose-data"],
+            exit: 4,
+            life: Life::Running,
+            says: "it was stopped and is now running",
+            outcome: |outcome| matches!(outcome, Outcome::NotSent(NotSent::PhaseChanged { .. })),
+            ..unsent("somebody started what was to be released", START)
+        },
+        Case {
+            faults: late(),
+            meanwhile: seen(|world| with(world, |world| world.machine(TRAINER).unwrap().disk_gb = 0)),
+            exit: 4,
+            says: "it would now delete what the plan did not show",
+            outcome: |outcome| *outcome == Outcome::NotSent(NotSent::PlanChanged),
+            ..unsent("the lasting disk is no more", STOP)
+        },
+        // LIFE-12
+        Case {
+            faults: late(),
+            meanwhile: seen(|world| with(world, |world| world.machine(TRAINER).unwrap().locked = true)),
+            exit: 4,
+            says: "locked",
+            outcome: |outcome| matches!(outcome, Outcome::NotSent(NotSent::NotOffered(_))),
+            ..unsent("somebody locked it", STOP)
+        },
+        Case {
+            faults: late(),
+            meanwhile: seen(|world| with(world, |world| world.machine(TRAINER).unwrap().life = Life::Stopped)),
+            exit: 0,
+            life: Life::Stopped,
+            outcome: is_done,
+            ..unsent("it stopped by itself", STOP)
+        },
+        Case {
+            faults: late(),
+            meanwhile: seen(|world| with(world, |world| world.machine(TRAINER).unwrap().life = Life::Gone)),
+            life: Life::Gone,
+            says: "it is gone already",
+            outcome: |outcome| *outcome == Outcome::NotSent(NotSent::NoLongerThere),
+            ..unsent("it went by itself", STOP)
+        },
+    ]);
+}
+
+/// An answered refusal is told after the state was read; only one that names a wait is sent once more.
+#[test]
+fn a_refusal_is_read_back_and_told() {
+    let post = |harm| vec![("POST", "/action", 1, harm)];
+    let wait = || Harm::Answer {
+        status: 429,
+        headers: vec![("retry-after", "2".to_owned())],
+        content_type: "application/json",
+        body: "{}".to_owned(),
+    };
+    check(vec![
+        Case {
+            faults: post(answer(400, r#"{"title":"Bad Request","detail":"not today"}"#)),
+            sent: 1,
+            says: "not today",
+            outcome: is_refused,
+            ..unsent("refused", STOP)
+        },
+        Case {
+            faults: post(answer(403, r#"{"detail":"no right"}"#)),
+            sent: 1,
+            says: "lacks the right",
+            outcome: is_refused,
+            ..unsent("forbidden", STOP)
+        },
+        // LIFE-11: nothing is released or made anew.
+        Case {
+            faults: post(answer(400, r#"{"detail":"There are not enough free GPUs on the host machine."}"#)),
+            sent: 1,
+            says: "not enough free GPUs",
+            outcome: is_refused,
+            ..unsent("no capacity", START)
+        },
+        // API-11: refused, since it is so already.
+        Case {
+            faults: vec![("DELETE", "", 1, Harm::ApplyThenError(403))],
+            outcome: is_done,
+            ..base("refused after the deed", RELEASE)
+        },
+        Case { faults: post(wait()), sent: 2, ..base("told to wait", STOP) },
+        // API-12
+        Case {
+            faults: vec![(
+                "DELETE",
+                "",
+                1,
+                answer(500, r#"{"detail":"Unable to terminate instance. Please try again in 2 seconds."}"#),
+            )],
+            sent: 2,
+            ..base("told to wait in words", RELEASE)
+        },
+        Case { faults: vec![("DELETE", "", 1, wait())], sent: 2, ..base("told to wait at Vast.ai", RELEASE_AT_VAST) },
+        Case {
+            faults: vec![("POST", "/terminate", 1, wait())],
+            sent: 2,
+            ..base("told to wait at Lambda", RELEASE_AT_LAMBDA)
+        },
+        Case {
+            faults: vec![("POST", "/action", 2, wait())],
+            sent: 2,
+            says: "rate limited",
+            outcome: is_refused,
+            ..unsent("told to wait twice", STOP)
+        },
+    ]);
+}
+
+/// Safety 3, API-10: what may have been carried out is read back and never sent again.
+#[test]
+fn an_answer_that_proves_nothing_is_read_back_and_not_repeated() {
+    let post = |harm| vec![("POST", "/action", 1, harm)];
+    let delete = |harm| vec![("DELETE", "", 1, harm)];
+    let despite = |name, act| Case { says: "although", outcome: is_done_despite, ..base(name, act) };
+    check(vec![
+        Case { faults: post(Harm::ApplyThenError(500)), ..despite("an error after the stop", STOP) },
+        Case { faults: post(Harm::ApplyThenError(502)), ..despite("an error after the start", START) },
+        Case { faults: delete(Harm::ApplyThenError(500)), ..despite("an error after the release", RELEASE) },
+        Case { faults: delete(Harm::ApplyThenError(500)), ..despite("the same at Vast.ai", RELEASE_AT_VAST) },
+        Case {
+            faults: vec![("POST", "/terminate", 1, Harm::ApplyThenError(500))],
+            ..despite("the same at Lambda", RELEASE_AT_LAMBDA)
+        },
+        Case { faults: post(Harm::CutBody), ..despite("half an answer to the stop", STOP) },
+        Case {
+            faults: vec![("POST", "/terminate", 1, Harm::CutBody)],
+            ..despite("half an answer to the release", RELEASE_AT_LAMBDA)
+        },
+        Case { faults: post(Harm::ApplyThenHang), ..despite("no answer to the stop", STOP) },
+        Case { faults: delete(Harm::ApplyThenHang), ..despite("no answer to the release", RELEASE) },
+        Case { faults: post(Harm::Delay(Duration::from_secs(3))), ..base("a late answer", STOP) },
+    ]);
+}
+
+/// Safety 4: an answer is a promise, and lists that fail prove nothing.
+#[test]
+fn a_promise_is_proven_by_a_good_list_only() {
+    fn lists_fail(world: &Shared, harm: Harm) {
+        world.fault("GET", THE_LIST, 4, harm);
+    }
+    let slow = |method, path| vec![(method, path, 1, Harm::Delay(Duration::from_millis(300)))];
+    check(vec![
+        Case {
+            faults: slow("POST", "/action"),
+            meanwhile: Some(("POST", "/action", |world| lists_fail(world, html()))),
+            ..base("pages instead of lists", STOP)
+        },
+        Case {
+            faults: slow("DELETE", ""),
+            meanwhile: Some(("DELETE", "", |world| lists_fail(world, Harm::CutBody))),
+            ..base("half a list", RELEASE)
+        },
+    ]);
+}
+
+/// A promise that is not kept is not told as done, and the next screen goes on watching it.
+#[test]
+fn a_promise_that_is_not_kept_stays_under_way() {
+    let stage = stage();
+    stage.runpod.fault("POST", "/action", 1, Harm::AcceptThenIgnore);
+    let ran = stage.lab.run(&["stop", "trainer", "--yes", "--no-wait"]).ends_with(0);
+    assert!(ran.stdout.contains("stopping"), "{ran:?}");
+    assert_eq!(stage.audit()[0].step.word(), "confirming");
+    let audit = stage.lab.run(&["audit", "--json"]).ends_with(0).json();
+    assert_eq!((&audit["actions"][0]["outcome"], &audit["actions"][0]["ended_at"]), (&"confirming".into(), &().into()));
+    let mut screen = Terminal::start(&stage.lab, &[], 100, 30);
+    screen.wait("the action under way", |text| {
+        text.lines().any(|line| line.contains("trainer") && line.contains("stopping"))
+    });
+    assert_eq!((stage.life(TRAINER), stage.changes()), (Life::Running, 1));
+    screen.press("6");
+    screen.wait("no claim that it is done", |text| text.contains("stopping") && !text.contains("done"));
+    // Once it is so it is told.
+    stage.runpod.lock().machine(TRAINER).unwrap().life = Life::Stopped;
+    screen.wait_for("done and proven");
+    assert_eq!(stage.changes(), 1);
+}
+
+/// Where a process is held when it is killed.
+struct Held {
+    name: &'static str,
+    act: &'static [&'static str],
+    id: &'static str,
+    fault: Option<(&'static str, &'static str, Harm)>,
+    /// The request at which it is held.
+    at: (&'static str, &'static str),
+    /// The step that the journal has then.
+    step: &'static str,
+    /// How often it was sent.
+    sent: usize,
+    /// What the next screen says of it in Activity.
+    says: &'static str,
+    life: Life,
+    outcome: Option<fn(&Outcome) -> bool>,
+}
+
+/// Safety 5: `kill -9` at each step. The next screen reads back and ends it; nothing is sent a second time.
+#[test]
+fn a_killed_process_leaves_one_effect_or_none() {
+    let ended_first = |outcome: &Outcome| *outcome == Outcome::NotSent(NotSent::ProgramEnded);
+    let look = |act, id| Held {
+        name: "while it looks",
+        act,
+        id,
+        fault: Some(("GET", THE_LOOK, Harm::Hang)),
+        at: ("GET", THE_LOOK),
+        step: "checking",
+        sent: 0,
+        says: "rentop ended first",
+        life: Life::Running,
+        outcome: Some(ended_first),
+    };
+    let stop = || look(STOP, TRAINER);
+    let release = || look(RELEASE, TRAINER);
+    let cases = vec![
+        stop(),
+        release(),
+        Held {
+            name: "sent, and not carried out",
+            fault: Some(("POST", "/action", Harm::Hang)),
+            at: ("POST", "/action"),
+            step: "sending",
+            sent: 1,
+            says: "outcome unknown",
+            outcome: None,
+            ..stop()
+        },
+        Held {
+            name: "sent, and carried out",
+            fault: Some(("POST", "/action", Harm::ApplyThenHang)),
+            at: ("POST", "/action"),
+            step: "sending",
+            sent: 1,
+            says: "although",
+            life: Life::Stopped,
+            outcome: Some(is_done_despite),
+            ..stop()
+        },
+        Held {
+            name: "sent, and not carried out",
+            fault: Some(("DELETE", "", Harm::Hang)),
+            at: ("DELETE", ""),
+            step: "sending",
+            sent: 1,
+            says: "outcome unknown",
+            outcome: None,
+            ..release()
+        },
+        Held {
+            name: "sent, and carried out",
+            fault: Some(("DELETE", "", Harm::ApplyThenHang)),
+            at: ("DELETE", ""),
+            step: "sending",
+            sent: 1,
+            says: "although",
+            life: Life::Gone,
+            outcome: Some(is_done_despite),
+            ..release()
+        },
+        Held {
+            name: "accepted, at Vast.ai",
+            act: RELEASE_AT_VAST,
+            id: LORA,
+            fault: None,
+            at: ("DELETE", ""),
+            step: "confirming",
+            sent: 1,
+            says: "done",
+            life: Life::Gone,
+            outcome: Some(is_done),
+        },
+        Held {
+            name: "accepted",
+            fault: None,
+            at: ("POST", "/action"),
+            step: "confirming",
+            sent: 1,
+            says: "done and proven",
+            life: Life::Stopped,
+            outcome: Some(is_done),
+            ..stop()
+        },
+        Held {
+            name: "told to wait",
+            fault: Some((
+                "DELETE",
+                "",
+                Harm::Answer {
+                    status: 429,
+                    headers: vec![("retry-after", "60".to_owned())],
+                    content_type: "application/json",
+                    body: "{}".to_owned(),
+                },
+            )),
+            at: ("DELETE", ""),
+            step: "waiting",
+            sent: 1,
+            says: "refused",
+            outcome: Some(is_refused),
+            ..release()
+        },
+    ];
+    let failures: Vec<String> = std::thread::scope(|scope| {
+        let runs: Vec<_> = cases.iter().map(|held| scope.spawn(|| kill_and_go_on(held))).collect();
+        let told = runs.into_iter().zip(&cases).filter_map(|(run, held)| {
+            let why = run.join().expect("a case panicked; its message stands above").err()?;
+            Some(format!("{} {}: {why}", held.act[0], held.name))
+        });
+        told.collect()
+    });
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+fn kill_and_go_on(held: &Held) -> Result<(), String> {
+    let stage = stage();
+    let world = stage.world_of(held.id);
+    // Long enough to be killed before a list proves anything.
+    world.lock().transition = jiff::SignedDuration::from_secs(4);
+    if let Some((method, path, harm)) = &held.fault {
+        world.fault(method, path, 1, harm.clone());
+    }
+    let mut process = start(&stage, held.act);
+    wait_until(held.name, || world.lock().count(held.at.0, held.at.1) > 0);
+    let step = || stage.audit().first().map(|operation| operation.step.word());
+    wait_until(held.name, || step() == Some(held.step));
+    process.kill().unwrap();
+    process.wait().unwrap();
+    let require = |fact: bool, what: String| {
+        if fact { Ok(()) } else { Err(format!("{what}\n{:?}", stage.audit())) }
+    };
+    require(step() == Some(held.step), format!("killed at {:?} and not at {}", step(), held.step))?;
+    let mut screen = Terminal::start(&stage.lab, &[], 120, 30);
+    screen.wait_for("sd-lora");
+    screen.press("6");
+    screen.wait_for(held.says);
+    require(stage.changes() == held.sent, format!("sent {} times and not {}", stage.changes(), held.sent))?;
+    if let Some(is_right) = held.outcome {
+        let ended = || stage.audit().first().and_then(outcome).cloned();
+        wait_until(held.name, || ended().is_some());
+        require(ended().is_some_and(|outcome| is_right(&outcome)), format!("it ended as {:?}", ended()))?;
+    } else {
+        // Its row says so, too, and nothing can be taken back.
+        screen.press("1");
+        screen.wait_for("outcome unknown");
+        screen.press("u");
+        screen.wait_for("nothing can be taken back");
+        // Later it turns out to have been carried out.
+        let end = if held.act[0] == "stop" { Life::Stopped } else { Life::Gone };
+        world.lock().machine(held.id).unwrap().life = end;
+        screen.press("6");
+        screen.wait_for("although");
+        return require(stage.changes() == held.sent, "it was sent again".to_owned());
+    }
+    wait_until(held.name, || stage.life(held.id) == held.life);
+    require(stage.changes() == held.sent, "it was sent again".to_owned())
+}
+
+/// The same for a screen in its countdown: nothing is sent, now or later, and the journal says so.
+#[test]
+fn a_screen_killed_in_its_countdown_sends_nothing() {
+    let stage = stage();
+    let mut screen = Terminal::start(&stage.lab, &[], 100, 30);
+    screen.select("trainer");
+    screen.press("s");
+    screen.wait_for("s, u undo");
+    wait_until("the countdown on disk", || stage.audit().first().is_some_and(|op| op.step.word() == "countdown"));
+    screen.signal("KILL");
+    screen.wait_end();
+    let mut screen = Terminal::start(&stage.lab, &[], 100, 30);
+    screen.wait_for("trainer");
+    screen.press("6");
+    screen.wait_for("not sent: rentop ended first");
+    screen.press("1");
+    screen.wait("the row at rest", |text| {
+        text.lines().any(|line| line.contains("trainer") && line.contains('%') && !line.contains("undo"))
+    });
+    assert_eq!((stage.changes(), stage.life(TRAINER)), (0, Life::Running));
+    let outcomes: Vec<_> = stage.audit().iter().filter_map(outcome).cloned().collect();
+    assert_eq!(outcomes, [Outcome::NotSent(NotSent::ProgramEnded)]);
+}
+
+/// Leaving in order, by key or signal, in a countdown: the same, at once.
+#[test]
+fn a_screen_left_in_its_countdown_writes_that_down() {
+    for way in ["q", "\x03", "TERM", "HUP"] {
+        let stage = stage();
+        let mut screen = Terminal::start(&stage.lab, &[], 100, 30);
+        screen.select("trainer");
+        screen.press("s");
+        screen.wait_for("s, u undo");
+        match way {
+            "q" => {
+                screen.press("q");
+                screen.wait_for("1 action not sent yet will not be sent.");
+                // Any other key stays.
+                screen.press("j");
+                screen.wait("the list", |text| !text.contains("will not be sent"));
+                screen.press("q");
+                screen.wait_for("will not be sent");
+                screen.press("\x03");
+            }
+            "\x03" => screen.press("\x03"),
+            signal => screen.signal(signal),
+        }
+        screen.wait_end();
+        let outcomes: Vec<_> = stage.audit().iter().filter_map(outcome).cloned().collect();
+        assert_eq!(outcomes, [Outcome::NotSent(NotSent::ProgramEnded)], "{way}");
+        assert_eq!((stage.changes(), stage.life(TRAINER)), (0, Life::Running), "{way}");
+    }
+}
+
+/// Safety 6: the guard holds where effects are performed, for a state that knows nothing of it.
+#[test]
+fn a_permit_is_not_used_where_nothing_may_be_changed() {
+    for (whole, account) in [(true, false), (false, true), (false, false)] {
+        let stage = stage();
+        let key_file = stage.lab.home.path().join("key");
+        std::fs::write(&key_file, support::KEY).unwrap();
+        std::fs::set_permissions(&key_file, std::fs::Permissions::from_mode(0o600)).unwrap();
+        let config = AccountConfig {
+            provider: providers::find("runpod").unwrap(),
+            name: "team".into(),
+            key: KeySource::File(key_file),
+            base_url: Some(stage.lab.url(0)),
+            read_only: account,
+            facts: BTreeMap::new(),
+        };
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let outcome = runtime.block_on(released_by(&stage, config, whole));
+        let expected = usize::from(!whole && !account);
+        assert_eq!(stage.changes(), expected, "{outcome:?}");
+        if expected == 0 {
+            let Outcome::Refused(why) = &outcome else { panic!("{outcome:?}") };
+            assert!(why.contains("read-only: nothing was sent"), "{why}");
+            assert_eq!(stage.life(TRAINER), Life::Running);
+        }
+        runtime.shutdown_timeout(Duration::from_millis(100));
+    }
+}
+
+/// A release that was confirmed by a state without any guard, with a performer that has one.
+async fn released_by(stage: &Stage, config: AccountConfig, read_only: bool) -> Outcome {
+    let now = jiff::Timestamp::now();
+    let owner = Owner { host: "test".to_owned(), pid: std::process::id() };
+    let (inbox, outbox) = Inbox::new();
+    std::fs::create_dir_all(stage.lab.state_dir()).unwrap();
+    let keeper = Keeper::start(stage.lab.state_dir(), owner, outbox.clone(), false).unwrap();
+    let fixed = Fixed {
+        demo: false,
+        zone: jiff::tz::TimeZone::UTC,
+        currency: providers::money::Currency::USD,
+        notices: Vec::new(),
+        config_path: String::new(),
+    };
+    let accounts = vec![fleet::Account::new("team".into(), "runpod".into(), false)];
+    let world = state::World::new(accounts, Rules::default(), false, "test".to_owned(), now);
+    let state = State { world, view: View::new(fixed, Vec::new()), leaving: false };
+    let performer = Performer { accounts: Accounts::new([config]), keeper, outbox, read_only };
+    let mut errand = Errand::new(state, performer, inbox);
+    errand.start();
+    errand.run_until(|state| !state.world.fleet.instances.is_empty()).await;
+    let known = errand.state.world.fleet.instances.keys().find(|identity| identity.id.as_str() == TRAINER);
+    let identity = known.expect("it was listed").clone();
+    let basis = Basis {
+        fleet: &errand.state.world.fleet,
+        settings: &errand.state.world.settings,
+        under_way: &[],
+        read_only: false,
+        now,
+    };
+    let plan = Box::new(plan(basis, Action::Release, &[identity]));
+    let begin = Intent::Begin { plan, authority: Authority::LoseData };
+    errand.take(Event::World(WorldEvent::Intent(begin)));
+    let ended = |state: &State| state.world.operations.values().next().and_then(outcome).cloned();
+    errand.run_until(|state| ended(state).is_some()).await;
+    let outcome = ended(&errand.state).expect("it was waited for");
+    errand.performer.keeper.end(true);
+    outcome
+}
+
+/// DATA-05: an action that loses data is never begun by a yes alone, whatever fails around it.
+#[test]
+fn a_stop_that_erases_needs_more_than_a_yes() {
+    let stage = stage();
+    stage.lab.run(&["stop", "scratch", "--yes"]).ends_with(4);
+    assert_eq!((stage.changes(), stage.audit().len()), (0, 0));
+    let ran = stage.lab.run(&["stop", "scratch", "--yes", "--lose-data"]).ends_with(0);
+    assert!(ran.stderr.contains("deletes"), "{ran:?}");
+    assert_eq!((stage.changes(), stage.life(SCRATCH)), (1, Life::Stopped));
+}

@@ -1,0 +1,518 @@
+//! The screen, end to end: the real binary in a pseudo-terminal over simulated providers.
+
+#![cfg(unix)]
+
+mod support;
+
+use std::time::{Duration, Instant};
+
+use jiff::{SignedDuration, Timestamp};
+use portable_pty::CommandBuilder;
+use providers::sim::{Harm, Life, Machine};
+use rentop::ledger::Ledger;
+use rentop::rules::memory::Keep;
+use rstest::rstest;
+use support::binary;
+use support::stage::{INFER, LORA, NAMES, SCRATCH, Stage, TRAINER, stage};
+use support::terminal::Terminal;
+
+/// The screen with every row on it.
+fn screen_of(stage: &Stage, args: &[&str]) -> Terminal {
+    let mut terminal = Terminal::start(&stage.lab, args, 100, 30);
+    for name in NAMES {
+        terminal.wait_for(name);
+    }
+    terminal
+}
+
+/// The terminal is the shell's again: main screen, cursor, plain pastes, no raw mode.
+#[track_caller]
+fn is_given_back(terminal: &mut Terminal) {
+    let written = String::from_utf8_lossy(&terminal.written).into_owned();
+    for (on, off) in [("\x1b[?1049h", "\x1b[?1049l"), ("\x1b[?25l", "\x1b[?25h"), ("\x1b[?2004h", "\x1b[?2004l")] {
+        assert!(written.contains(on), "{on:?} was never written");
+        assert!(written.rfind(on) < written.rfind(off), "{on:?} was not taken back by {off:?}");
+    }
+    for mouse in ["\x1b[?1000h", "\x1b[?1002h", "\x1b[?1003h", "\x1b[?1006h"] {
+        assert!(!written.contains(mouse), "{mouse:?} was switched on and nothing reads a mouse");
+    }
+    let screen = terminal.screen();
+    assert!(!screen.alternate_screen() && !screen.hide_cursor() && !screen.bracketed_paste());
+    terminal.wait_raw(false);
+}
+
+#[test]
+fn the_first_frame_is_the_ledgers_with_its_age_while_every_provider_hangs() {
+    let stage = stage();
+    stage.lab.run(&["ls"]).ends_with(0);
+    let mut ledger = Ledger::open(&stage.lab.state_dir(), Timestamp::now()).unwrap().0;
+    let (memory, _) = ledger.recall(Timestamp::now()).unwrap();
+    for mut account in memory.accounts {
+        account.as_of = Some(Timestamp::now() - SignedDuration::from_hours(5));
+        ledger.keep(&Keep { account, instances: Vec::new(), storage: Vec::new() }).unwrap();
+    }
+    drop(ledger);
+    for world in [&stage.runpod, &stage.vast, &stage.lambda] {
+        world.fault("", "", u32::MAX, Harm::Hang);
+    }
+    let mut terminal = Terminal::start(&stage.lab, &[], 100, 30);
+    let text = terminal.wait_for("trainer");
+    for name in ["scratch", "old-exp", "sd-lora", "infer"] {
+        assert!(text.contains(name), "{name} is not in the first frame:\n{text}");
+    }
+    let old = text.lines().filter(|line| line.contains("×") && line.contains("5 h old")).count();
+    assert_eq!(old, 5, "{text}");
+    // A plan from memory says so.
+    terminal.select("trainer");
+    terminal.press("x");
+    terminal.wait_for("Release trainer");
+    terminal.wait_for("5 h ago");
+}
+
+#[test]
+fn rows_follow_their_providers() {
+    let stage = stage();
+    let mut terminal = screen_of(&stage, &[]);
+    let now = stage.runpod.lock().now();
+    stage.runpod.lock().machines.push(Machine::new("podnewcomer004", "newcomer", now));
+    stage.vast.lock().machine(LORA).unwrap().life = Life::Outbid;
+    terminal.press("\x1b[15~");
+    terminal.wait_for("newcomer");
+    terminal.wait_for("outbid");
+    // Gone by its provider's word only: twice absent and no such id.
+    stage.runpod.lock().machine(SCRATCH).unwrap().life = Life::Gone;
+    terminal
+        .wait("scratch to be gone", |text| text.lines().any(|line| line.contains("scratch") && line.contains("gone")));
+    assert_eq!(stage.changes(), 0);
+}
+
+/// A countdown can be taken back; left alone it ends in the stop that a poll proves.
+#[test]
+fn a_stop_is_counted_down_taken_back_and_done() {
+    let stage = stage();
+    let mut terminal = screen_of(&stage, &[]);
+    terminal.select("trainer");
+    terminal.press("s");
+    terminal.wait_for("stop in 5 s, u undo");
+    terminal.wait_for("stop in 4 s, u undo");
+    assert_eq!(stage.changes(), 0);
+    terminal.press("u");
+    terminal.wait_for("taken back, nothing was sent");
+    terminal.press("s");
+    terminal.wait("the second countdown", |text| text.contains("s, u undo"));
+    terminal.press("\x1b");
+    terminal.wait("the second taking back", |text| !text.contains("s, u undo"));
+    terminal.press("s");
+    terminal.wait_for("stop in 5 s, u undo");
+    // Other keys go on working meanwhile.
+    terminal.press("6");
+    terminal.wait_for("taken back");
+    terminal.press("1");
+    terminal.wait_for("trainer: stopped");
+    terminal.wait("the row as stopped", |text| {
+        text.lines().any(|line| line.contains("trainer") && line.contains("✓ stopped"))
+    });
+    assert_eq!((stage.changes(), stage.life(TRAINER)), (1, Life::Stopped));
+    terminal.press("s");
+    terminal.wait_for("start in");
+    terminal.wait_for("trainer: started");
+    assert_eq!((stage.changes(), stage.life(TRAINER)), (2, Life::Running));
+}
+
+/// Release, and DATA-05's stop that erases everything: a plan, a second press, the name, and no other way.
+#[rstest]
+#[case::release("x", "trainer", TRAINER, "Release trainer", "trainer: released", Life::Gone)]
+#[case::a_stop_that_erases("s", "scratch", SCRATCH, "Stop scratch", "scratch: stopped", Life::Stopped)]
+fn what_loses_data_asks_for_the_name(
+    #[case] key: &str,
+    #[case] name: &str,
+    #[case] id: &str,
+    #[case] title: &str,
+    #[case] told: &str,
+    #[case] end: Life,
+) {
+    let stage = stage();
+    let mut terminal = screen_of(&stage, &[]);
+    terminal.select(name);
+    terminal.press(key);
+    let plan = terminal.wait_for(title);
+    assert!(plan.contains("deletes") && plan.contains("saves") && plan.contains("asks for its name first"), "{plan}");
+    // Neither yes nor Enter is an answer.
+    terminal.press("y\r\r");
+    terminal.press(key);
+    terminal.wait_for(&format!("type {name} and press enter"));
+    terminal.press("wrong\r");
+    terminal.wait_for("> wrong");
+    // TUI-04: a name must be typed.
+    terminal.press("\x15");
+    terminal.press(&format!("\x1b[200~{name}\r\x1b[201~"));
+    terminal.wait_for("pasted text is not taken as keys");
+    assert!(!terminal.text().contains(&format!("> {name}")), "{}", terminal.text());
+    terminal.press("\r");
+    assert_eq!(stage.changes(), 0);
+    // Esc leaves the field, then the plan.
+    terminal.press("\x1b");
+    terminal.wait_for("asks for its name first");
+    // Another key between: the same one at once would be a held one.
+    terminal.press("j");
+    terminal.press("\x1b");
+    terminal.wait("the list alone", |text| !text.contains(title));
+    terminal.press(key);
+    terminal.wait_for("asks for its name first");
+    terminal.press("j");
+    terminal.press(key);
+    terminal.wait_for(&format!("type {name} and press enter"));
+    terminal.press(&format!("{name}\r"));
+    terminal.wait_for(told);
+    assert_eq!(stage.changes(), 1);
+    // At RunPod a pod's id is no more as soon as its deletion is accepted.
+    assert!(stage.life(id) == end || (end, stage.life(id)) == (Life::Gone, Life::Releasing));
+    if end == Life::Gone {
+        terminal.wait("the row as gone", |text| {
+            text.lines().any(|line| line.contains(name) && line.contains("✓ released"))
+        });
+        terminal.press("6");
+        terminal.wait_for("done and proven");
+    }
+}
+
+/// A held key acts once: it opens the plan and not the field, marks one row, turns the grouping once.
+#[test]
+fn a_held_key_acts_once() {
+    let stage = stage();
+    let mut terminal = screen_of(&stage, &[]);
+    terminal.select("trainer");
+    terminal.press("gggggggggggg");
+    terminal.wait_for("grouped by account");
+    terminal.select("trainer");
+    terminal.press(&" ".repeat(12));
+    terminal.wait_for("1 marked");
+    terminal.press("\x1b");
+    terminal.wait("no mark", |text| !text.contains("1 marked"));
+    terminal.select("trainer");
+    terminal.press(&"x".repeat(12));
+    terminal.wait_for("asks for its name first");
+    terminal.press("\x1b");
+    terminal.wait("the list alone", |text| !text.contains("Release trainer"));
+    terminal.press(&"s".repeat(12));
+    terminal.wait_for("s, u undo");
+    terminal.press(&"u".repeat(12));
+    terminal.wait_for("taken back, nothing was sent");
+    assert_eq!(stage.changes(), 0);
+}
+
+/// TUI-04, TUI-07: in the filter every letter is a letter, and a paste is text.
+#[test]
+fn the_filter_takes_letters_and_pastes_as_text() {
+    let stage = stage();
+    let mut terminal = screen_of(&stage, &[]);
+    terminal.press("/");
+    terminal.wait_for("enter keep");
+    terminal.press("xsq");
+    terminal.wait_for("Nothing matches `xsq`");
+    terminal.press("\x7f\x7f\x7ftrai");
+    terminal.wait("one row", |text| text.contains("trainer") && !text.contains("sd-lora"));
+    terminal.press("\x15\x1b[200~release all x D y yes\nq\n\x1b[201~");
+    terminal.wait_for("`release all x D y yes q`");
+    terminal.press("\x15SD-lo\r");
+    terminal.wait("the other row", |text| text.contains("sd-lora") && !text.contains("trainer"));
+    terminal.wait_for("4 hidden");
+    terminal.press("\x1b");
+    terminal.wait_for("trainer");
+    // On the list a paste is no key.
+    terminal.press("\x1b[200~release all x D y yes\nq\n\x1b[201~");
+    terminal.wait_for("pasted text is not taken as keys");
+    // TUI-07: what hands press by habit.
+    for key in ["\x7f", "\x1b[3~", "\x04", "\x0b", "\x08", "\x17", "\r", "y", "Y", "S", "X"] {
+        terminal.press(key);
+    }
+    terminal.press("?");
+    terminal.wait_for("Help");
+    assert_eq!(stage.changes(), 0);
+}
+
+#[test]
+fn marked_rows_are_released_together_and_protected_ones_are_left_out() {
+    let stage = stage();
+    let mut terminal = screen_of(&stage, &[]);
+    terminal.select("infer");
+    terminal.press("p");
+    terminal.wait_for("infer is protected");
+    for name in ["infer", "trainer", "sd-lora"] {
+        terminal.select(name);
+        terminal.press(" ");
+    }
+    terminal.wait_for("3 marked");
+    terminal.press("x");
+    let plan = terminal.wait_for("Release 2 instances");
+    assert!(plan.contains("left out: 1") && plan.contains("protected"), "{plan}");
+    terminal.press("jx");
+    terminal.wait_for("type release 2 and press enter");
+    terminal.press("release 3\r\x15release 2\r");
+    terminal.wait("both released", |text| text.matches("✓ released").count() == 2);
+    assert_eq!(stage.changes(), 2);
+    assert_eq!((stage.life(TRAINER), stage.life(LORA)), (Life::Gone, Life::Gone));
+    assert_eq!(stage.life(INFER), Life::Running);
+}
+
+/// LIFE-08: the key explains, and sends nothing.
+#[test]
+fn a_provider_that_cannot_stop_says_so() {
+    let stage = stage();
+    let mut terminal = screen_of(&stage, &[]);
+    terminal.select("infer");
+    terminal.press("s");
+    terminal.wait_for("infer: this provider cannot stop");
+    let row = terminal.bar();
+    terminal.press("k");
+    terminal.wait_moved(row);
+    assert_eq!(stage.changes(), 0);
+}
+
+#[test]
+fn a_read_only_screen_sends_nothing() {
+    let stage = stage();
+    let mut terminal = screen_of(&stage, &["--read-only"]);
+    terminal.wait_for("READ-ONLY");
+    for (name, key) in [("trainer", "s"), ("scratch", "s"), ("old-exp", "s"), ("sd-lora", "x"), ("infer", "x")] {
+        terminal.select(name);
+        terminal.press(key);
+        terminal.wait_for(&format!("{name}: rentop was started with --read-only"));
+    }
+    terminal.press("q");
+    assert!(terminal.wait_end().success());
+    assert_eq!(stage.changes(), 0);
+}
+
+/// TUI-02: no size panics, and the view comes back with its cursor.
+#[rstest]
+#[case::the_list("", "NAME")]
+#[case::help("?", "Help")]
+#[case::a_plan("x", "Release trainer")]
+#[case::a_field("xjx", "type trainer and press enter")]
+#[case::the_filter("/", "enter keep")]
+#[case::activity("6", "Nothing was stopped")]
+fn a_storm_of_sizes_passes(#[case] keys: &str, #[case] shown: &str) {
+    let stage = stage();
+    let mut terminal = screen_of(&stage, &[]);
+    terminal.resize(80, 24);
+    terminal.select("trainer");
+    terminal.press(keys);
+    terminal.wait_for(shown);
+    for (width, height) in [(14, 54), (10, 11), (7, 2), (1, 1), (2, 100), (100, 2), (172, 18), (1000, 100), (60, 16)] {
+        terminal.resize(width, height);
+        terminal.resize(80, 24);
+        terminal.resize(width, height);
+        terminal.press("\x1b[B");
+        terminal.press("\x1b[A");
+    }
+    terminal.resize(80, 24);
+    terminal.wait("the view as it was", |text| text.starts_with(" rentop") && text.contains(shown));
+    if keys.is_empty() {
+        terminal.press("\x1b[B\x1b[A");
+        terminal.wait("the cursor where it was", |text| {
+            text.lines().any(|line| line.starts_with('▌') && line.contains("trainer"))
+        });
+    }
+    assert_eq!(stage.changes(), 0);
+}
+
+#[rstest]
+#[case(1, 1)]
+#[case(7, 2)]
+#[case(14, 54)]
+#[case(100, 2)]
+fn a_start_in_a_tiny_window_recovers(#[case] width: u16, #[case] height: u16) {
+    let stage = stage();
+    let mut terminal = Terminal::start(&stage.lab, &[], width, height);
+    terminal.wait_raw(true);
+    terminal.resize(80, 24);
+    terminal.wait_for("trainer");
+    terminal.resize(width, height);
+    assert!(terminal.leave().success());
+}
+
+/// TUI-01: whatever ends the program, the terminal is the shell's again.
+#[rstest]
+#[case::q("q", "", 0)]
+#[case::ctrl_c("\x03", "", 0)]
+#[case::sigterm("", "TERM", 1)]
+#[case::sighup("", "HUP", 1)]
+#[case::sigint("", "INT", 1)]
+#[case::sigquit("", "QUIT", 1)]
+fn the_terminal_is_given_back(#[case] keys: &str, #[case] signal: &str, #[case] code: u32) {
+    let stage = stage();
+    let mut terminal = screen_of(&stage, &[]);
+    terminal.wait_raw(true);
+    if signal.is_empty() {
+        terminal.press(keys);
+    } else {
+        terminal.signal(signal);
+    }
+    let status = terminal.wait_end();
+    assert_eq!(status.exit_code(), code, "{status:?}");
+    is_given_back(&mut terminal);
+    // What goes on costing is said where it can be read.
+    terminal.wait_for("Nobody watches.");
+    assert_eq!(stage.changes(), 0);
+}
+
+/// TUI-09: given back while the program is stopped, taken over and painted anew when it goes on.
+#[rstest]
+#[case::ctrl_z("\x1a", "")]
+#[case::sigtstp("", "TSTP")]
+fn a_suspended_screen_comes_back(#[case] keys: &str, #[case] signal: &str) {
+    let stage = stage();
+    let mut terminal = screen_of(&stage, &[]);
+    if signal.is_empty() {
+        terminal.press(keys);
+    } else {
+        terminal.signal(signal);
+    }
+    terminal.wait_raw(false);
+    terminal.wait("the main screen", |text| !text.contains("trainer"));
+    is_given_back(&mut terminal);
+    stage.runpod.lock().machine(TRAINER).unwrap().name = Some("renamed".to_owned());
+    terminal.wake_until("the screen", |screen| screen.alternate_screen() && screen.contents().contains("trainer"));
+    terminal.wait_raw(true);
+    // Keys are read again, and the providers asked.
+    terminal.press("\x1b[15~");
+    terminal.wait_for("renamed");
+    terminal.press("q");
+    assert!(terminal.wait_end().success());
+    is_given_back(&mut terminal);
+}
+
+/// TUI-09: a stop that nobody can catch, after which the shell has set its own modes.
+#[test]
+fn a_screen_that_was_stopped_from_outside_comes_back() {
+    let stage = stage();
+    let mut terminal = screen_of(&stage, &[]);
+    terminal.signal("STOP");
+    terminal.make_sane();
+    terminal.wait_raw(false);
+    let before = terminal.written.len();
+    terminal.signal("CONT");
+    terminal.wait_raw(true);
+    terminal.press("?");
+    terminal.wait_for("Help");
+    let after = String::from_utf8_lossy(&terminal.written[before..]).into_owned();
+    assert!(after.contains("rentop") && after.contains("\x1b[?2004h"), "it was not painted anew: {after:?}");
+    terminal.press("\x1b");
+    terminal.wait("the list alone", |text| !text.contains("Help"));
+    terminal.press("q");
+    assert!(terminal.wait_end().success());
+    is_given_back(&mut terminal);
+}
+
+/// TUI-11: one account that hangs slows neither keys nor the others, and its old rows stay.
+#[test]
+fn a_provider_that_hangs_slows_nothing() {
+    let stage = stage();
+    let mut terminal = screen_of(&stage, &[]);
+    stage.vast.fault("", "", u32::MAX, Harm::Hang);
+    terminal.press("g");
+    terminal.wait_for("grouped by account");
+    terminal.press("\x1b[15~");
+    stage.runpod.lock().machine(TRAINER).unwrap().name = Some("renamed".to_owned());
+    terminal.wait_for("renamed");
+    let mut fastest = Duration::MAX;
+    terminal.select("renamed");
+    for key in ["j", "k"].repeat(6) {
+        let row = terminal.bar();
+        let began = Instant::now();
+        terminal.press(key);
+        terminal.wait_moved(row);
+        fastest = fastest.min(began.elapsed());
+    }
+    assert!(fastest < Duration::from_millis(100), "a key takes {fastest:?} at best");
+    let text = terminal.wait_for("asking for");
+    let slow = text.lines().find(|line| line.contains("asking for")).unwrap();
+    assert!(slow.contains("vast/me") && text.contains("sd-lora"), "{text}");
+}
+
+#[test]
+fn the_screen_speaks_chinese() {
+    let stage = stage();
+    let mut command = CommandBuilder::new(binary());
+    command.env_clear();
+    for (name, value) in stage.lab.environment() {
+        command.env(name, value);
+    }
+    command.env("RENTOP_LANG", "zh-CN");
+    let mut terminal = Terminal::spawn(command, 100, 30);
+    terminal.wait_for("trainer");
+    terminal.wait_for("名称");
+    terminal.select("infer");
+    terminal.press("s");
+    terminal.wait_for("infer：该平台不支持停止");
+    terminal.press("?");
+    terminal.wait_for("帮助");
+}
+
+/// The demo needs nothing, shows three providers, and leaves nothing behind.
+#[test]
+fn the_demo_starts_without_a_config_and_leaves_nothing_behind() {
+    let home = tempfile::tempdir().unwrap();
+    let temp = tempfile::tempdir().unwrap();
+    let mut command = CommandBuilder::new(binary());
+    command.args(["demo"]);
+    command.env_clear();
+    for (name, value) in [
+        ("HOME", home.path().display().to_string()),
+        ("TMPDIR", temp.path().display().to_string()),
+        ("PATH", std::env::var("PATH").unwrap_or_default()),
+        ("TERM", "xterm-256color".to_owned()),
+        ("LANG", "C.UTF-8".to_owned()),
+        // A key that it must not touch.
+        ("RUNPOD_API_KEY", "not-for-the-demo".to_owned()),
+    ] {
+        command.env(name, value);
+    }
+    command.cwd(home.path());
+    let mut terminal = Terminal::spawn(command, 160, 40);
+    terminal.wait_for("DEMO");
+    for name in ["llama-ft", "sd-lora", "pretrain-gh", "runpod/team", "vast/me", "lambda/lab"] {
+        terminal.wait_for(name);
+    }
+    assert_eq!(std::fs::read_dir(temp.path()).unwrap().count(), 1, "its own folder");
+    terminal.press("q");
+    assert!(terminal.wait_end().success());
+    is_given_back(&mut terminal);
+    for folder in [&home, &temp] {
+        let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert!(left.is_empty(), "{left:?}");
+    }
+}
+
+/// STATE-02: the second screen looks on, does nothing, and takes over when the first is killed.
+#[test]
+fn a_second_screen_looks_on_and_takes_over() {
+    let stage = stage();
+    let mut first = screen_of(&stage, &[]);
+    let mut second = Terminal::start(&stage.lab, &[], 140, 30);
+    second.wait_for("looking on");
+    second.select("trainer");
+    second.press("s");
+    let pid = first.child.process_id().unwrap();
+    let text = second.wait_for("nothing was done");
+    assert!(text.contains(&format!("({pid})")), "{text}");
+    second.press("\x1b[15~");
+    second.press("p");
+    second.wait("the words again", |text| !text.contains("is protected"));
+    assert_eq!(stage.changes(), 0);
+    first.signal("KILL");
+    first.wait_end();
+    second.wait("the take-over", |text| !text.contains("looking on"));
+    second.press("s");
+    second.wait_for("s, u undo");
+    second.wait_for("trainer: stopped");
+    assert_eq!((stage.changes(), stage.life(TRAINER)), (1, Life::Stopped));
+    // The next one is not kept out by a dead process either.
+    second.signal("KILL");
+    second.wait_end();
+    let mut third = screen_of(&stage, &[]);
+    third.press("6");
+    third.wait_for("done and proven");
+    assert!(!third.text().contains("looking on"), "{}", third.text());
+}
