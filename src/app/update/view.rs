@@ -170,7 +170,8 @@ fn in_view(state: &mut State, key: Key, now: Timestamp) -> Vec<Effect> {
         Action::TakeBack => return intend(state, Intent::TakeBack, now),
         Action::Protect => return toggle(state, now, true),
         Action::Mine => return toggle(state, now, false),
-        Action::Page => match selected_page(state) {
+        // What is simulated has no page, and a demonstration sends nothing beyond this machine.
+        Action::Page => match selected_page(state).filter(|_| !state.view.fixed.demo) {
             Some(url) => {
                 say(&mut state.view, Msg::OpeningPage { url: url.clone() }, now);
                 return vec![Effect::OpenPage(url)];
