@@ -113,6 +113,8 @@ fn tick(world: &mut World, now: Timestamp) -> Vec<Effect> {
             // After a sleep, for instance: claimed anew, and taken up from the ledger as after a take-over.
             world.collector = None;
             world.remembered = false;
+            // Another one may have taken the place meanwhile: what was not sent is no longer ours to send.
+            effects.extend(leave(world, now));
         }
         if world.collects() {
             world.ledger_due = Some(now + RENEW);
