@@ -699,7 +699,7 @@ async fn released_by(stage: &Stage, config: AccountConfig, read_only: bool) -> O
     let performer = Performer { accounts: Accounts::new([config]), keeper, outbox, read_only };
     let mut errand = Errand::new(state, performer, inbox);
     errand.start();
-    errand.run_until(|state| !state.world.fleet.instances.is_empty()).await;
+    errand.run_until(|state| !state.world.fleet.instances.is_empty()).await.unwrap();
     let known = errand.state.world.fleet.instances.keys().find(|identity| identity.id.as_str() == TRAINER);
     let identity = known.expect("it was listed").clone();
     let basis = Basis {
@@ -713,9 +713,9 @@ async fn released_by(stage: &Stage, config: AccountConfig, read_only: bool) -> O
     let begin = Intent::Begin { plan, authority: Authority::LoseData };
     errand.take(Event::World(WorldEvent::Intent(begin)));
     let ended = |state: &State| state.world.operations.values().next().and_then(outcome).cloned();
-    errand.run_until(|state| ended(state).is_some()).await;
+    errand.run_until(|state| ended(state).is_some()).await.unwrap();
     let outcome = ended(&errand.state).expect("it was waited for");
-    errand.performer.keeper.end(true);
+    errand.end();
     outcome
 }
 

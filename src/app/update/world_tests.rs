@@ -250,13 +250,12 @@ fn an_overdue_action_does_not_hurry_the_polls() {
 }
 
 #[test]
-fn leaving_writes_down_what_was_not_sent_also_without_the_claim() {
+fn losing_the_claim_writes_down_what_was_not_sent() {
     let mut story = Story::collecting();
     let op = story.stop();
     story.hear(WorldEvent::Collector(another()));
-    let effects = crate::app::update::leave_now(&mut story.state, story.now);
     assert!(story.state.world.operations[&op].is_ended());
-    assert!(matches!(effects.as_slice(), [Effect::Commit { then: None, .. }]), "{effects:?}");
+    assert!(matches!(story.effects.as_slice(), [Effect::Commit { then: None, .. }, ..]), "{:?}", story.effects);
 }
 
 #[test]
