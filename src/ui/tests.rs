@@ -293,6 +293,18 @@ fn plans() {
         story.press("x");
         story
     });
+    // More than there is room for: how many instances are not named, not how many lines.
+    check("plan_many", &[(60, 16), (80, 24)], || {
+        let mut story = Story::over(&["runpod/team"]);
+        let row =
+            |at: usize| instance(&format!("id{at:02}"), &format!("worker-{at:02}"), "A10", 1, usd("1"), usd("0.1"));
+        story.poll("team", (0..25).map(row).collect());
+        for at in 0..25 {
+            story.at(&format!("worker-{at:02}")).press(" ");
+        }
+        story.press("x");
+        story
+    });
 }
 
 #[test]
