@@ -16,6 +16,7 @@ use rentop::app::event::{Intent, WorldEvent};
 use rentop::app::state::{self, Fixed, View};
 use rentop::app::{Event, State};
 use rentop::config::{AccountConfig, KeySource};
+use rentop::ledger::Ledger;
 use rentop::rules::fleet;
 use rentop::rules::memory::Owner;
 use rentop::rules::plan::{Basis, plan};
@@ -563,6 +564,11 @@ fn kill_and_go_on(held: &Held) -> Result<(), String> {
     let mut process = start(&stage, held.act);
     wait_until(held.name, || world.lock().count(held.at.0, held.at.1) > 0);
     let step = || stage.audit().first().map(|operation| operation.step.word());
+    // A request that changes anything was on disk before the provider saw it.
+    let before = step();
+    if held.sent > 0 && matches!(before, None | Some("checking")) {
+        return Err(format!("a request was on its way before its record: {before:?}"));
+    }
     wait_until(held.name, || step() == Some(held.step));
     process.kill().unwrap();
     process.wait().unwrap();
@@ -647,6 +653,24 @@ fn a_screen_left_in_its_countdown_writes_that_down() {
         let outcomes: Vec<_> = stage.audit().iter().filter_map(outcome).cloned().collect();
         assert_eq!(outcomes, [Outcome::NotSent(NotSent::ProgramEnded)], "{way}");
         assert_eq!((stage.changes(), stage.life(TRAINER)), (0, Life::Running), "{way}");
+    }
+}
+
+/// Safety 5: a step that cannot be written down is not taken, on the real disk.
+#[test]
+fn without_its_record_nothing_is_sent() {
+    for args in [STOP, RELEASE] {
+        let stage = stage();
+        stage.runpod.fault("GET", THE_LOOK, 1, Harm::Delay(Duration::from_secs(2)));
+        let process = start(&stage, args);
+        wait_until("the look", || stage.runpod.lock().count("GET", THE_LOOK) > 0);
+        let ledger = Ledger::open(&stage.lab.state_dir(), jiff::Timestamp::now()).unwrap().0;
+        let path = ledger.path().expect("it is a file").to_owned();
+        drop(ledger);
+        std::fs::rename(&path, path.with_extension("away")).unwrap();
+        let ran = Ran::of(process.wait_with_output().unwrap()).ends_with(1);
+        assert!(ran.stdout.contains("it could not be written down"), "{ran:?}");
+        assert_eq!((stage.changes(), stage.life(TRAINER)), (0, Life::Running));
     }
 }
 

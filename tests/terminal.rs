@@ -294,8 +294,8 @@ fn a_read_only_screen_sends_nothing() {
 #[case::activity("6", "Nothing was stopped")]
 fn a_storm_of_sizes_passes(#[case] keys: &str, #[case] shown: &str) {
     let stage = stage();
-    let mut terminal = screen_of(&stage, &[]);
-    terminal.resize(80, 24);
+    let mut terminal = Terminal::start(&stage.lab, &[], 80, 24);
+    NAMES.into_iter().for_each(|name| drop(terminal.wait_for(name)));
     terminal.select("trainer");
     terminal.press(keys);
     terminal.wait_for(shown);

@@ -363,17 +363,21 @@ fn rate_line(rates: &Rates) -> RateLine {
         [only] => Some(only.currency),
         _ => None,
     };
-    let known = currency.filter(|_| !rates.lines.is_empty());
-    let parts = known.map(|currency| {
-        six_parts([
-            rates.of(&[Component::Compute]).of(currency),
-            rates.of(&[Component::Disk, Component::Storage, Component::Ip]).of(currency),
-            rates.of(&[Component::Traffic, Component::Other]).of(currency),
-        ])
-    });
+    const PARTS: [&[Component]; 3] = [
+        &[Component::Compute],
+        &[Component::Disk, Component::Storage, Component::Ip],
+        &[Component::Traffic, Component::Other],
+    ];
+    // Where something is not known, a part without a line may be it: unknown, not free.
+    let known = |part: &[Component]| rates.complete || rates.lines.iter().any(|line| part.contains(&line.component));
     let nothing = || (rates.lines.is_empty() && rates.complete).then(|| "0".to_owned());
-    let (total, [compute, storage, other]) = match parts {
-        Some((total, parts)) => (Some(total), parts.map(Some)),
+    let (total, [compute, storage, other]) = match currency.filter(|_| !rates.lines.is_empty()) {
+        Some(currency) => {
+            let (total, texts) = six_parts(PARTS.map(|part| rates.of(part).of(currency)));
+            let [compute, storage, other] = texts;
+            let told = |part: usize, text: String| Some(text).filter(|_| known(PARTS[part]));
+            (Some(total), [told(0, compute), told(1, storage), told(2, other)])
+        }
         None => (nothing(), [nothing(), nothing(), nothing()]),
     };
     RateLine { total, compute, storage, other, estimated: rates.estimated(), complete: rates.complete, currency }
@@ -462,6 +466,12 @@ mod tests {
     fn nothing_known_is_null_and_known_to_be_free_is_zero() {
         assert_eq!(rate_line(&Rates::unknown()).total, None);
         assert_eq!(rate_line(&Rates::known()).total.as_deref(), Some("0"));
+        let rate = Rate::from_picos(1_500_000_000_000, Currency::USD);
+        let line = rate_line(&Rates::known().with(Component::Compute, rate));
+        assert_eq!((line.compute.as_deref(), line.storage.as_deref()), (Some("1.5"), Some("0")));
+        let line = rate_line(&Rates::known().with(Component::Compute, rate).with_missing());
+        assert_eq!((line.total.as_deref(), line.compute.as_deref()), (Some("1.5"), Some("1.5")));
+        assert_eq!((line.storage, line.other, line.complete), (None, None, false));
     }
 
     proptest::proptest! {

@@ -324,14 +324,6 @@ impl Fleet {
         of_account(&self.storage, account)
     }
 
-    /// The present rates of a resource of either kind; `None` when it is not known.
-    pub fn rates(&self, identity: &Identity) -> Option<Rates> {
-        match identity.kind {
-            ResourceKind::Instance => self.instances.get(identity).map(Known::rates),
-            ResourceKind::Storage => self.storage.get(identity).map(Known::rates),
-        }
-    }
-
     /// Sums of all certain rates and of all that may be charged; prepaid instances stand in neither.
     pub fn burn(&self) -> Totals {
         Totals::of(self.instances.values(), self.storage.values())

@@ -26,6 +26,8 @@ const LONGEST_WAIT: SignedDuration = CONFIRM_WITHIN;
 const LOOK_AGAIN: SignedDuration = SignedDuration::from_secs(3);
 /// How often a look that fails is tried before the action is given up unsent.
 const LOOKS: u32 = 4;
+/// How long a person's word counts. After a sleep of the machine, say, nothing goes out on yesterday's.
+const WORD_COUNTS: SignedDuration = SignedDuration::from_mins(10);
 /// A request is sent at most twice, and the second time only after an answered refusal that named a wait.
 const SENDS: u32 = 2;
 
@@ -100,6 +102,8 @@ pub enum NotSent {
     TakenBack,
     /// The program ended before anything was sent.
     ProgramEnded,
+    /// So much time passed since it was asked for (a sleep, mostly) that it must be asked for anew.
+    TooLate,
     /// The id now names another machine.
     AnotherMachine,
     /// It is gone already, so there was nothing to stop or start.
@@ -481,6 +485,9 @@ impl Operation {
         if (self.ends_it() || self.target.effect.loses_data()) && !self.authority.covers_loss() {
             return self.end(Outcome::NotSent(NotSent::PlanChanged), now);
         }
+        if now.duration_since(self.sent_at.unwrap_or(self.began_at)) > WORD_COUNTS {
+            return self.abandon(NotSent::TooLate, now);
+        }
         self.step = Step::Sending { since: now };
         self.sent += 1;
         self.sent_at = Some(now);
@@ -721,11 +728,6 @@ impl Operation {
     /// Nothing of the resource is left afterwards.
     fn ends_it(&self) -> bool {
         matches!(self.action, Action::Release | Action::Delete)
-    }
-
-    /// The kind of resource that it is about.
-    pub fn kind(&self) -> ResourceKind {
-        self.target.identity.kind
     }
 }
 

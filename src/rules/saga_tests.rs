@@ -177,6 +177,29 @@ fn what_loses_nothing_can_be_taken_back_until_its_countdown_ends() {
     assert_eq!(story.after(10, Input::Tick), [], "nothing begins any more");
 }
 
+/// The lid was closed on a countdown, and opened the next morning.
+#[test]
+fn nothing_is_sent_on_the_word_of_yesterday() {
+    for (seconds, sent) in [(300, true), (8 * 3600, false)] {
+        let mut story = Story::of(Action::Stop, &running());
+        story.after(seconds, Input::Tick);
+        assert_eq!(is_sent(&story.looks(running())), sent, "{seconds}");
+        assert_eq!(story.outcome().cloned(), not_sent(NotSent::TooLate).filter(|_| !sent));
+    }
+}
+
+/// Nor is it sent a second time: what was refused is read back, and the person decides anew.
+#[test]
+fn a_second_request_goes_out_soon_or_not_at_all() {
+    let mut story = Story::sent(Action::Release, &running());
+    story.hear(acted(try_again_in(60)));
+    story.after(8 * 3600, Input::Tick);
+    let orders = story.looks(running());
+    assert!(!is_sent(&orders) && orders.contains(&Order::Look), "{orders:?}");
+    story.looks(running());
+    assert!(matches!(story.outcome(), Some(Outcome::Refused(_))), "{:?}", story.outcome());
+}
+
 #[test]
 fn what_loses_something_is_looked_at_at_once() {
     let plan = planned(Action::Release, &running());

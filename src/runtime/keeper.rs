@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use providers::model::Identity;
 use tokio::sync::oneshot;
 
@@ -19,6 +19,9 @@ use crate::rules::settings::Setting;
 
 /// A claim on the ledger runs out after this unless it is renewed.
 const CLAIM: SignedDuration = SignedDuration::from_secs(30);
+
+/// A clock may be set by so much without making a living process look younger than what it does.
+const CLOCK_STEP: SignedDuration = SignedDuration::from_mins(1);
 
 /// Called on the ledger's thread when a step is on disk.
 pub type OnDisk = Box<dyn FnOnce() + Send>;
@@ -193,7 +196,7 @@ impl Desk {
         match ledger.unfinished() {
             Ok(mut unfinished) => {
                 let here = |owner: &Owner| owner.host == self.owner.host && *owner != self.owner;
-                unfinished.retain(|(_, owner)| here(owner) && self.is_orphaned(owner));
+                unfinished.retain(|(operation, owner)| here(owner) && self.is_orphaned(operation, owner));
                 if !unfinished.is_empty() {
                     self.outbox.put(Event::World(WorldEvent::Orphaned(unfinished)));
                 }
@@ -203,8 +206,10 @@ impl Desk {
     }
 
     /// What a living process has under way is its own business.
-    fn is_orphaned(&self, owner: &Owner) -> bool {
-        owner.host != self.owner.host || *owner == self.owner || !process_is_alive(owner.pid)
+    fn is_orphaned(&self, operation: &Operation, owner: &Owner) -> bool {
+        // After a restart of the system another process may have its number.
+        let another = || process_began(owner.pid).is_some_and(|began| began > operation.began_at + CLOCK_STEP);
+        owner.host != self.owner.host || *owner == self.owner || !process_is_alive(owner.pid) || another()
     }
 
     fn recall(&mut self) {
@@ -217,7 +222,7 @@ impl Desk {
                 (Default::default(), vec![LedgerNotice::NotWritable { why: error.to_string() }])
             }
         };
-        memory.unfinished.retain(|(_, owner)| self.is_orphaned(owner));
+        memory.unfinished.retain(|(operation, owner)| self.is_orphaned(operation, owner));
         self.outbox.put(Event::World(WorldEvent::Remembered { memory: Box::new(memory), notices }));
     }
 
@@ -284,6 +289,23 @@ fn process_is_alive(pid: u32) -> bool {
     !matches!(test_kill_process(pid), Err(rustix::io::Errno::SRCH))
 }
 
+/// When a process of this host began; `None` where the system does not tell.
+#[cfg(target_os = "linux")]
+fn process_began(pid: u32) -> Option<Timestamp> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let uptime = std::fs::read_to_string("/proc/uptime").ok()?;
+    // The name before the bracket may hold anything; what follows are fields 3 and up, and 22 is the start.
+    let ticks: f64 = stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()?;
+    let began = ticks / rustix::param::clock_ticks_per_second() as f64;
+    let since_boot: f64 = uptime.split_whitespace().next()?.parse().ok()?;
+    clock::now().checked_sub(SignedDuration::try_from_secs_f64(since_boot - began).ok()?).ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn process_began(_: u32) -> Option<Timestamp> {
+    None
+}
+
 /// Without a cheap way to ask, a claim is believed until it runs out.
 #[cfg(not(unix))]
 fn process_is_alive(_: u32) -> bool {
@@ -330,6 +352,21 @@ mod tests {
         assert_eq!(collector(Err(LedgerError::Busy), None), Collector::Us);
         assert_eq!(collector(Err(LedgerError::ReadOnly), Some(other.clone())), Collector::Us);
         assert_eq!(collector(Ok(other.clone()), Some(Collector::Us)), other);
+    }
+
+    /// After a power cut the number of the process may belong to another one.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_process_that_began_after_the_action_has_it_not_in_hand() {
+        let began = process_began(std::process::id()).unwrap();
+        let (_inbox, outbox) = Inbox::new();
+        let desk = Desk { ledger: None, owner: owner(1), outbox, collector: None };
+        let orphaned = |began_at| {
+            let operation = Operation { began_at, ..operation(1, sending()) };
+            desk.is_orphaned(&operation, &owner(std::process::id()))
+        };
+        assert!(!orphaned(began));
+        assert!(orphaned(began - SignedDuration::from_hours(1)));
     }
 
     /// Safety: an action under way is never forgotten, also when its process ends beside a collector.

@@ -56,6 +56,8 @@ async fn in_terminal(
     add: AddOffered<'_>,
     screen: &mut Screen,
 ) -> anyhow::Result<Ended> {
+    // Before the size is asked for, so that no change of it is missed.
+    let mut signals = Signals::listen()?;
     let size = screen.size()?;
     let now = clock::now();
     let mut waiting = app::update::start(state, now);
@@ -64,7 +66,6 @@ async fn in_terminal(
     first_memory(state, performer, inbox).await;
 
     let mut keys = Some(EventStream::new());
-    let mut signals = Signals::listen()?;
     let mut ended = Ended::Left;
     loop {
         let now = clock::now();
@@ -89,6 +90,10 @@ async fn in_terminal(
                 Signal::GoOn => {
                     terminal::take_again()?;
                     Some(Event::View(ViewEvent::Resumed))
+                }
+                Signal::Resized => {
+                    let size = screen.size()?;
+                    Some(resized(size.width, size.height))
                 }
             },
             () = crash::happened() => {
@@ -140,6 +145,8 @@ async fn first_memory(state: &mut State, performer: &Performer, inbox: &mut Inbo
 async fn next_key(keys: &mut Option<EventStream>) -> io::Result<Option<ViewEvent>> {
     let stream = keys.get_or_insert_with(EventStream::new);
     match stream.next().await {
+        // The key reader may miss one that comes together with a key: the signal is heard apart.
+        Some(Ok(crossterm::event::Event::Resize(..))) if cfg!(unix) => Ok(None),
         Some(event) => Ok(terminal::translate(event?)),
         None => Err(io::Error::other("the terminal is gone")),
     }
@@ -169,6 +176,7 @@ fn suspend(screen: &mut Screen, keys: &mut Option<EventStream>) -> anyhow::Resul
 enum Signal {
     End,
     Suspend,
+    Resized,
     /// After a stop, ours or one that nobody can catch: the shell had the terminal meanwhile.
     GoOn,
 }
@@ -181,6 +189,7 @@ struct Signals {
     quit: tokio::signal::unix::Signal,
     stop: tokio::signal::unix::Signal,
     go_on: tokio::signal::unix::Signal,
+    resized: tokio::signal::unix::Signal,
 }
 
 #[cfg(unix)]
@@ -194,6 +203,7 @@ impl Signals {
             quit: signal(SignalKind::quit())?,
             stop: signal(SignalKind::from_raw(signal_hook::consts::SIGTSTP))?,
             go_on: signal(SignalKind::from_raw(signal_hook::consts::SIGCONT))?,
+            resized: signal(SignalKind::window_change())?,
         })
     }
 
@@ -205,6 +215,7 @@ impl Signals {
             _ = self.quit.recv() => Signal::End,
             _ = self.stop.recv() => Signal::Suspend,
             _ = self.go_on.recv() => Signal::GoOn,
+            _ = self.resized.recv() => Signal::Resized,
         }
     }
 }

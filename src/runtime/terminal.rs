@@ -16,11 +16,6 @@ use crate::app::event::ViewEvent;
 
 static UP: AtomicBool = AtomicBool::new(false);
 
-/// True while the terminal is ours.
-pub fn is_up() -> bool {
-    UP.load(Ordering::SeqCst)
-}
-
 /// Takes the terminal over.
 pub fn enter() -> io::Result<Terminal<CrosstermBackend<io::BufWriter<io::Stdout>>>> {
     UP.store(true, Ordering::SeqCst);

@@ -6,7 +6,7 @@ mod english;
 mod words;
 
 use providers::error::ErrorKind;
-use providers::model::{Action, Component, DataKind, Phase, Refusal, Remark, Risk};
+use providers::model::{Action, Component, DataKind, Phase, Remark, Risk};
 use providers::money::Currency;
 
 use super::look::Look;
@@ -15,7 +15,7 @@ use crate::app::rows::MarketName;
 use crate::rules::fleet::{Freshness, Trouble};
 use crate::rules::memory::LedgerNotice;
 use crate::rules::plan::Hindrance;
-use crate::rules::saga::{NotSent, Outcome};
+use crate::rules::saga::Outcome;
 
 pub use super::language::Language;
 pub use words::{Phrase, Word};
@@ -77,14 +77,8 @@ impl Language {
     pub fn remark_short(self, remark: Remark) -> &'static str {
         speak!(self, remark_short(remark))
     }
-    pub fn refusal(self, refusal: &Refusal) -> String {
-        speak!(self, refusal(refusal))
-    }
     pub fn hindrance(self, hindrance: &Hindrance, action: Action) -> String {
         speak!(self, hindrance(hindrance, action))
-    }
-    pub fn not_sent(self, reason: &NotSent) -> String {
-        speak!(self, not_sent(reason))
     }
     pub fn outcome(self, outcome: &Outcome) -> String {
         speak!(self, outcome(outcome))

@@ -131,8 +131,11 @@ fn in_view(state: &mut State, key: Key, now: Timestamp) -> Vec<Effect> {
         Action::Up => step(state, -1),
         Action::PageDown => step(state, page(&state.view)),
         Action::PageUp => step(state, -page(&state.view)),
-        Action::First => step(state, isize::MIN),
-        Action::Last => step(state, isize::MAX),
+        Action::First | Action::Last => {
+            step(state, if action == Action::First { isize::MIN } else { isize::MAX });
+            // Wherever it had come to, it is now where it was sent.
+            state.view.cursor_jumped = None;
+        }
         Action::Fold => fold(state, true),
         Action::Unfold => fold(state, false),
         Action::Mark => mark(state, now),
@@ -167,7 +170,8 @@ fn in_view(state: &mut State, key: Key, now: Timestamp) -> Vec<Effect> {
         Action::TakeBack => return intend(state, Intent::TakeBack, now),
         Action::Protect => return toggle(state, now, true),
         Action::Mine => return toggle(state, now, false),
-        Action::Page => match selected_page(state) {
+        // What is simulated has no page, and a demonstration sends nothing beyond this machine.
+        Action::Page => match selected_page(state).filter(|_| !state.view.fixed.demo) {
             Some(url) => {
                 say(&mut state.view, Msg::OpeningPage { url: url.clone() }, now);
                 return vec![Effect::OpenPage(url)];

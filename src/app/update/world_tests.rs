@@ -4,7 +4,8 @@ use providers::money::Currency;
 use providers::provider::Accepted;
 
 use super::*;
-use crate::app::event::Event;
+use crate::app::action::Key;
+use crate::app::event::{Event, ViewEvent};
 use crate::app::state::{Fixed, State, View};
 use crate::app::{next_wake, update as take};
 use crate::rules::memory::Owner;
@@ -291,4 +292,19 @@ fn an_action_that_a_command_left_is_taken_up_by_who_collects_and_once() {
     let mut story = Story::new();
     story.hear(WorldEvent::Collector(another())).recall(Memory::default()).hear(WorldEvent::Orphaned(left));
     assert_eq!(story.effects, []);
+}
+
+#[test]
+fn a_demonstration_opens_no_page_of_a_real_provider() {
+    let mut story = Story::collecting();
+    let page = "https://example.com/a".to_owned();
+    let row = story.state.world.fleet.instances.values_mut().next().unwrap();
+    row.row.page = Some(page.clone());
+    for demo in [false, true] {
+        story.state.view.fixed.demo = demo;
+        story.state.view.last_key = None;
+        let press = Event::View(ViewEvent::Key(Key::char('b')));
+        let effects = take(&mut story.state, press, story.now);
+        assert_eq!(effects.contains(&Effect::OpenPage(page.clone())), !demo);
+    }
 }

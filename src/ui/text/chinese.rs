@@ -479,6 +479,7 @@ pub fn not_sent(reason: &NotSent) -> String {
     match reason {
         NotSent::TakenBack => "已撤销".to_owned(),
         NotSent::ProgramEnded => "未发出：rentop 已先退出".to_owned(),
+        NotSent::TooLate => "未发出：间隔太久，请重新操作".to_owned(),
         NotSent::AnotherMachine => "未发出：该 ID 现在是另一台机器".to_owned(),
         NotSent::NoLongerThere => "未发出：实例已不存在".to_owned(),
         NotSent::PhaseChanged { was, is } => format!("未发出：状态由{}变为{}", phase(*was), phase(*is)),

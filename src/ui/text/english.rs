@@ -518,6 +518,7 @@ pub fn not_sent(reason: &NotSent) -> String {
     match reason {
         NotSent::TakenBack => "taken back".to_owned(),
         NotSent::ProgramEnded => "not sent: rentop ended first".to_owned(),
+        NotSent::TooLate => "not sent: too late, ask for it again".to_owned(),
         NotSent::AnotherMachine => "not sent: the id now names another machine".to_owned(),
         NotSent::NoLongerThere => "not sent: it is gone already".to_owned(),
         NotSent::PhaseChanged { was, is } => format!("not sent: it was {} and is now {}", phase(*was), phase(*is)),
