@@ -4,7 +4,7 @@ use std::io::{self, BufRead, IsTerminal, Write};
 
 use providers::model::{AccountName, Action, Identity};
 
-use super::ls::{settled, told_trouble};
+use super::ls::{settled, told_ledger, told_trouble};
 use super::setup::{self, Kind, Program, Setup};
 use super::{ActArgs, Common, Exit, Stop, warn};
 use crate::app::Event;
@@ -66,6 +66,8 @@ async fn act(errand: &mut Errand, setup: &Setup, action: Action, args: &ActArgs)
         let exit = if *hindrance == Hindrance::NotThere { Exit::Usage } else { Exit::Refused };
         return Err(Stop { exit, message });
     }
+    // Whoever acts without a memory of it knows so beforehand.
+    told_ledger(setup, &errand.state);
     for line in plain::plan_lines(&plan, &look, setup.config.currency, now) {
         warn(line);
     }

@@ -58,13 +58,18 @@ pub fn settled(state: &State, only: Option<&str>, now: Timestamp) -> bool {
         })
 }
 
+/// Says on standard error what is wrong with the ledger.
+pub fn told_ledger(setup: &Setup, state: &State) {
+    for notice in &state.world.ledger_notices {
+        warn(format_args!("rentop: {}", setup.language.ledger_notice(notice)));
+    }
+}
+
 /// Says on standard error what is wrong with the ledger and which accounts failed, and what the latter makes
 /// of the exit code.
 pub fn told_trouble(setup: &Setup, state: &State) -> Exit {
     let mut exit = Exit::Done;
-    for notice in &state.world.ledger_notices {
-        warn(format_args!("rentop: {}", setup.language.ledger_notice(notice)));
-    }
+    told_ledger(setup, state);
     for account in &state.world.fleet.accounts {
         let trouble = account.trouble.iter().map(|trouble| trouble.value.line());
         for line in trouble.chain(account.problems.iter().map(ToString::to_string)) {

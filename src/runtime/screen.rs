@@ -1,6 +1,7 @@
 //! The loop with a screen: events in, effects out, a frame when something changed.
 
 use std::io;
+use std::mem::ManuallyDrop;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -37,7 +38,8 @@ pub async fn run(
     add: AddOffered<'_>,
 ) -> anyhow::Result<Ended> {
     crash::install();
-    let mut screen = terminal::enter().context("the terminal cannot be taken over")?;
+    // Its own end would print to a terminal that may be gone, which is a panic; ours gives it back.
+    let mut screen = ManuallyDrop::new(terminal::enter().context("the terminal cannot be taken over")?);
     let ended = in_terminal(state, performer, inbox, look, add, &mut screen).await;
     terminal::restore();
     crash::check()?;

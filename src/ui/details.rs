@@ -535,7 +535,7 @@ fn account_lines(scene: &Scene, name: &AccountName) -> Vec<Runs> {
         lines.push(balance);
     }
     if let Some(runway) = runway::runway(&scene.state.world.fleet, account) {
-        lines.push(vec![header::runway(scene, &runway)]);
+        lines.push(vec![header::runway(scene, &runway, header::Naming::Full)]);
     }
     if let Some(burn) = account.balance.as_ref().and_then(|balance| balance.value.provider_burn) {
         let rate = format::rate(burn, scene.look);

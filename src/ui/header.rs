@@ -16,6 +16,8 @@ use crate::rules::runway::Runway;
 
 /// Blanks between two parts.
 const GAP: u16 = 3;
+/// The rank of the shortest runway.
+const RUNWAY: u8 = 3;
 
 /// A part of the header. The highest `rank` leaves first when there is no room.
 struct Part {
@@ -25,7 +27,7 @@ struct Part {
 
 /// The header and the rule below it, which names the views.
 pub fn paint(paint: &mut Paint, scene: &Scene, area: Rect) {
-    let mut parts = parts(scene);
+    let mut parts = self::parts(scene);
     let attention = attention(scene);
     let right = runs_width(&attention);
     let room = area.width.saturating_sub(2);
@@ -34,12 +36,17 @@ pub fn paint(paint: &mut Paint, scene: &Scene, area: Rect) {
         let gaps = parts.len() + usize::from(right > 0);
         texts + right + GAP * gaps.saturating_sub(1) as u16
     };
+    let mut shorter = scene.state.world.runway.as_ref().map(|runway| self::runway(scene, runway, Naming::Short));
     while needed(&parts) > room {
         let Some((last, _)) = parts.iter().enumerate().max_by_key(|(_, part)| part.rank) else { break };
         if parts[last].rank == 0 {
             break;
         }
-        parts.remove(last);
+        match shorter.take_if(|_| parts[last].rank == RUNWAY) {
+            // A shorter name before none of it.
+            Some(shorter) => parts[last].runs = vec![shorter],
+            None => drop(parts.remove(last)),
+        }
     }
     let end = area.right().saturating_sub(right + 1);
     let mut x = area.x + 1;
@@ -48,6 +55,15 @@ pub fn paint(paint: &mut Paint, scene: &Scene, area: Rect) {
     }
     paint.runs_right(area.x, area.y, area.width - 1, &attention);
     tabs(paint, scene, Rect { y: area.y + 1, height: 1, ..area });
+}
+
+/// How an account is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Naming {
+    /// With its provider.
+    Full,
+    /// Alone, where there is little room.
+    Short,
 }
 
 fn parts(scene: &Scene) -> Vec<Part> {
@@ -69,7 +85,7 @@ fn parts(scene: &Scene) -> Vec<Part> {
         add(1, vec![run(language.phrase(&Phrase::Wasting { rate: &waste }), Role::Waste)]);
     }
     if let Some(runway) = &world.runway {
-        add(3, vec![self::runway(scene, runway)]);
+        add(RUNWAY, vec![self::runway(scene, runway, Naming::Full)]);
     }
     if view.trouble > 0 {
         add(2, vec![run(language.phrase(&Phrase::InTrouble { count: view.trouble }), Role::Urgent)]);
@@ -81,14 +97,14 @@ fn parts(scene: &Scene) -> Vec<Part> {
 }
 
 /// How long an account's money lasts: within a working day it needs somebody, within two it is worth a look.
-pub fn runway(scene: &Scene, runway: &Runway) -> Run {
+pub fn runway(scene: &Scene, runway: &Runway, naming: Naming) -> Run {
     let left = runway.ends_at.map_or(SignedDuration::MAX, |end| end.duration_since(scene.now));
     let time = format::age(left, scene.look.language);
-    let text = scene.look.language.phrase(&Phrase::Lasts {
-        account: &scene.account_title(&runway.account),
-        time: &time,
-        at_most: runway.at_most,
-    });
+    let account = match naming {
+        Naming::Full => scene.account_title(&runway.account),
+        Naming::Short => runway.account.to_string(),
+    };
+    let text = scene.look.language.phrase(&Phrase::Lasts { account: &account, time: &time, at_most: runway.at_most });
     let role = match left.as_hours() {
         ..12 => Role::Urgent,
         12..48 => Role::Waste,

@@ -17,6 +17,9 @@ use crate::app::keymap::{BINDINGS, Place, key_name};
 use crate::rules::plan::{Confirmation, Plan, Target};
 
 const WIDTH: u16 = 78;
+/// The most cells of a name and of an account in a list of several.
+const NAME_CELLS: u16 = 22;
+const ACCOUNT_CELLS: u16 = 16;
 
 /// Paints the window and says where its text is being typed.
 pub fn paint(paint: &mut Paint, scene: &Scene, room: Rect, plan: &Plan, field: Option<&Input>) -> Option<Position> {
@@ -31,20 +34,20 @@ pub fn paint(paint: &mut Paint, scene: &Scene, room: Rect, plan: &Plan, field: O
         body.extend(wrap(&[dim(std::mem::take(&mut title_right))], inside, 0));
     }
     body.extend(sums(scene, plan, labels, inside));
-    if plan.targets.len() > 1 {
-        body.push(Runs::new());
-        body.extend(plan.targets.iter().flat_map(|target| wrap(&target_line(scene, plan, target), inside, 2)));
-    }
     let mut tail = left_out(scene, plan, inside);
     tail.push(Runs::new());
     tail.extend(question(scene, plan, field));
 
     let most = usize::from(room.height.saturating_sub(2));
-    if body.len() + tail.len() > most {
-        // The question is always seen; the list gives way.
-        let keep = most.saturating_sub(tail.len() + 1);
-        let hidden = body.len().saturating_sub(keep);
-        body.truncate(keep);
+    if plan.targets.len() > 1 {
+        body.push(Runs::new());
+        body.extend(listed(scene, plan, inside, most.saturating_sub(body.len() + tail.len())));
+    }
+    let room_for_body = most.saturating_sub(tail.len());
+    if body.len() > room_for_body {
+        // The question is always seen.
+        let hidden = body.len() - room_for_body.saturating_sub(1);
+        body.truncate(room_for_body.saturating_sub(1));
         body.push(vec![dim(language.phrase(&Phrase::MoreLines { count: hidden }))]);
     }
     let height = (body.len() + tail.len()) as u16 + 2;
@@ -192,8 +195,35 @@ fn sums(scene: &Scene, plan: &Plan, labels: u16, width: u16) -> Vec<Runs> {
     lines
 }
 
+/// What happens to each of several, in at most so many rows; how many have no room there is said.
+fn listed(scene: &Scene, plan: &Plan, width: u16, rows: usize) -> Vec<Runs> {
+    let columns = columns(scene, plan);
+    let each: Vec<Vec<Runs>> =
+        plan.targets.iter().map(|target| wrap(&target_line(scene, plan, target, columns), width, 2)).collect();
+    let all_fit = each.iter().map(Vec::len).sum::<usize>() <= rows;
+    let mut lines = Vec::new();
+    for (at, target) in each.into_iter().enumerate() {
+        if !all_fit && lines.len() + target.len() >= rows {
+            lines.push(vec![dim(scene.look.language.phrase(&Phrase::MoreLines { count: plan.targets.len() - at }))]);
+            break;
+        }
+        lines.extend(target);
+    }
+    lines
+}
+
+/// The cells for names and for accounts, two blanks included: as few as will do, so that what is lost has room.
+fn columns(scene: &Scene, plan: &Plan) -> [u16; 2] {
+    let widest = |text: &dyn Fn(&Target) -> String| {
+        plan.targets.iter().map(|target| format::width(&text(target))).max().unwrap_or(0).saturating_add(2)
+    };
+    let names = widest(&|target| target.name.clone());
+    let accounts = widest(&|target| scene.account_title(&target.identity.account));
+    [names.min(NAME_CELLS), accounts.min(ACCOUNT_CELLS)]
+}
+
 /// One of several: its name, what it saves and what it loses.
-fn target_line(scene: &Scene, plan: &Plan, target: &Target) -> Runs {
+fn target_line(scene: &Scene, plan: &Plan, target: &Target, columns: [u16; 2]) -> Runs {
     let language = scene.look.language;
     let ellipsis = scene.look.glyphs.ellipsis;
     let column = |text: &str, cells: u16| {
@@ -210,8 +240,8 @@ fn target_line(scene: &Scene, plan: &Plan, target: &Target) -> Runs {
     };
     let rate = format!("{}{rate}", " ".repeat(usize::from(10u16.saturating_sub(format::width(&rate)))));
     let mut runs = vec![
-        plain(column(&target.name, 20)),
-        dim(column(&scene.account_title(&target.identity.account), 15)),
+        plain(column(&target.name, columns[0])),
+        dim(column(&scene.account_title(&target.identity.account), columns[1])),
         plain(rate),
     ];
     if target.effect.loses_data() {

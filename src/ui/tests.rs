@@ -87,6 +87,21 @@ fn the_fleet() {
     check("fleet", &SIZES, fleet);
 }
 
+/// When money runs out data is deleted: the shortest runway is said with a shorter name before it is left out.
+#[test]
+fn the_runway_gives_up_its_providers_name_first() {
+    for (width, told) in [(80, "runpod/team lasts"), (62, "  team lasts"), (60, "")] {
+        let mut story = Story::over(&["runpod/team"]);
+        let row = instance("a", "trainer", "H100 SXM", 8, usd("21.47"), usd("0.08"));
+        story.answer("team", Part::complete(vec![row]), Vec::new(), Some(dollars("914.2")));
+        story.state.view.fixed.demo = true;
+        story.state.world.totals.waste = [usd("0.5")].into_iter().collect();
+        let text = text_of(&story.paint(width, 24, &look(Language::English)).0);
+        let header = text.lines().next().unwrap();
+        assert!(header.contains(told), "{header}");
+    }
+}
+
 #[test]
 fn the_fleet_grouped_by_account() {
     check("grouped", &[(80, 24), (120, 30)], || {
@@ -289,6 +304,18 @@ fn plans() {
         let mut story = fleet();
         for name in ["llama-ft", "sd-lora", "serve-prod", "旧实验-训练机"] {
             story.at(name).press(" ");
+        }
+        story.press("x");
+        story
+    });
+    // More than there is room for: how many instances are not named, not how many lines.
+    check("plan_many", &[(60, 16), (80, 24)], || {
+        let mut story = Story::over(&["runpod/team"]);
+        let row =
+            |at: usize| instance(&format!("id{at:02}"), &format!("worker-{at:02}"), "A10", 1, usd("1"), usd("0.1"));
+        story.poll("team", (0..25).map(row).collect());
+        for at in 0..25 {
+            story.at(&format!("worker-{at:02}")).press(" ");
         }
         story.press("x");
         story

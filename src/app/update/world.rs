@@ -155,6 +155,8 @@ fn ask_due(world: &mut World, now: Timestamp) -> Vec<Effect> {
 }
 
 fn remembered(world: &mut World, memory: Memory, notices: Vec<LedgerNotice>, now: Timestamp) -> Vec<Effect> {
+    // Rows that could not be read may be of any account.
+    let whole = !notices.iter().any(|notice| matches!(notice, LedgerNotice::Unreadable { .. }));
     notices.into_iter().for_each(|notice| note(world, notice));
     let first = !world.remembered;
     if !first && world.acts() {
@@ -172,7 +174,8 @@ fn remembered(world: &mut World, memory: Memory, notices: Vec<LedgerNotice>, now
             known.balance = account.balance.clone();
             if one_shot {
                 // What the ledger knows is good for one interval, if nothing was left out.
-                known.pacing.asked_at = account.as_of.filter(|as_of| account.last_complete == Some(*as_of));
+                let good = |as_of: &Timestamp| whole && account.last_complete == Some(*as_of);
+                known.pacing.asked_at = account.as_of.filter(good);
             }
         }
     }

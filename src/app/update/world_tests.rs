@@ -170,6 +170,34 @@ fn a_renewal_in_time_is_no_reason_to_read_the_ledger() {
     assert!(story.does(&Effect::Claim) && !story.does(&Effect::Recall), "{:?}", story.effects);
 }
 
+/// A command that answers from a ledger with holes would show a fleet without the machines in them.
+#[test]
+fn a_command_asks_anew_when_the_ledger_is_old_cut_short_or_not_read_in_full() {
+    let now = at("10:00:00");
+    let hole = LedgerNotice::Unreadable { rows: 1 };
+    for (as_of, complete, notices, asks) in [
+        (now, now, vec![], false),
+        (now, now, vec![hole], true),
+        (now, at("09:59:50"), vec![], true),
+        (at("09:50:00"), at("09:50:00"), vec![], true),
+    ] {
+        let mut story = Story::new();
+        story.state.world.one_shot = true;
+        let account = AccountMemory {
+            name: "team".into(),
+            provider: story.team().provider.clone(),
+            as_of: Some(as_of),
+            last_complete: Some(complete),
+            tenant: None,
+            balance: None,
+        };
+        let memory = Box::new(Memory { accounts: vec![account], ..Memory::default() });
+        story.hear(WorldEvent::Collector(Collector::Us));
+        story.hear(WorldEvent::Remembered { memory, notices: notices.clone() });
+        assert_eq!(story.team().pacing.in_flight.is_some(), asks, "{as_of} {complete} {notices:?}");
+    }
+}
+
 #[test]
 fn a_clock_that_is_set_back_stops_no_renewals() {
     let mut story = Story::collecting();
