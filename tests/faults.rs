@@ -566,12 +566,12 @@ fn kill_and_go_on(held: &Held) -> Result<(), String> {
     let step = || stage.audit().first().map(|operation| operation.step.word());
     // A request that changes anything was on disk before the provider saw it.
     let before = step();
-    if held.sent > 0 && matches!(before, None | Some("checking")) {
-        return Err(format!("a request was on its way before its record: {before:?}"));
-    }
     wait_until(held.name, || step() == Some(held.step));
     process.kill().unwrap();
     process.wait().unwrap();
+    if held.sent > 0 && matches!(before, None | Some("checking")) {
+        return Err(format!("a request was on its way before its record: {before:?}"));
+    }
     let require = |fact: bool, what: String| {
         if fact { Ok(()) } else { Err(format!("{what}\n{:?}", stage.audit())) }
     };

@@ -1006,6 +1006,24 @@ fn refreshes_are_merged() {
     assert!(asked.windows(2).all(|pair| pair[1].duration_since(pair[0]) >= gap), "{asked:?}");
 }
 
+/// TUI-02: what was cut off on the way to a size and back is painted again, and the cursor stays on its row.
+#[test]
+fn every_change_of_size_paints_everything() {
+    let mut story = Story::over(&["me"], "10:00:00");
+    story.lists("me", (0..40).map(|n| running(&format!("m{n:02}"), "1")).collect());
+    story.on("m25").effects();
+    for (width, height) in [(1, 1), (80, 24), (80, 24), (7, 2), (u16::MAX, u16::MAX), (60, 16), (80, 24)] {
+        story.event(Event::View(ViewEvent::Resize { width, height }));
+        assert_eq!(story.effects(), [Effect::Repaint], "{width}×{height}");
+        assert_eq!(story.selected(), Some("m25"));
+    }
+    let view = &story.state.view;
+    let seen = view.top..view.top + usize::from(view.body_height());
+    assert!(seen.contains(&view.cursor_at().unwrap()), "{seen:?}");
+    story.event(Event::View(ViewEvent::Resumed));
+    assert_eq!(story.effects(), [Effect::Repaint]);
+}
+
 /// LIFE-04: where a name means two rows, the end of the id is asked for, and one request goes to one id.
 #[test]
 fn a_name_that_is_not_unique_is_not_enough() {
