@@ -109,7 +109,8 @@ fn tick(world: &mut World, now: Timestamp) -> Vec<Effect> {
     // Further away than it is ever set means that the clock was set back.
     if let Some(due) = world.ledger_due.filter(|due| *due <= now || *due > now + RENEW) {
         effects.push(Effect::Claim);
-        if world.collects() && now.duration_since(due) >= LAPSED {
+        // A command acts without the claim as well: the person may have thought about its question for long.
+        if world.collects() && !world.one_shot && now.duration_since(due) >= LAPSED {
             // After a sleep, for instance: claimed anew, and taken up from the ledger as after a take-over.
             world.collector = None;
             world.remembered = false;
@@ -219,7 +220,7 @@ fn keyed<T>(rows: Vec<T>, accounts: &[AccountName], identity: impl Fn(&T) -> &Id
 }
 
 fn collector_known(world: &mut World, collector: Collector, now: Timestamp) -> Vec<Effect> {
-    let lost = world.collects() && collector != Collector::Us;
+    let lost = world.collects() && !world.one_shot && collector != Collector::Us;
     let took_over = collector == Collector::Us && matches!(world.collector, Some(Collector::Other { .. }));
     world.ledger_due = Some(now + if collector == Collector::Us { RENEW } else { LOOK_ON });
     world.collector = Some(collector);

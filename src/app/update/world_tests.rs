@@ -308,3 +308,17 @@ fn a_demonstration_opens_no_page_of_a_real_provider() {
         assert_eq!(effects.contains(&Effect::OpenPage(page.clone())), !demo);
     }
 }
+
+/// While a command waits for a person's answer nobody renews its claim.
+#[test]
+fn a_command_whose_question_took_a_minute_acts_on_the_answer() {
+    for collector in [Collector::Us, another()] {
+        let mut story = Story::collecting();
+        story.state.world.one_shot = true;
+        story.now = at("10:01:00");
+        let op = story.stop();
+        story.wake_at("10:01:00").hear(WorldEvent::Collector(collector));
+        assert!(!story.state.world.operations[&op].is_ended());
+        story.accepted(op);
+    }
+}
