@@ -433,6 +433,12 @@ impl Operation {
         };
         if self.sent == 0 {
             return match self.objection(&found) {
+                // One "no such id" before anything was sent proves no release: the lists settle what it is.
+                _ if found == Found::NoSuchId => {
+                    let mut orders = self.end(Outcome::NotSent(NotSent::NoLongerThere), now);
+                    orders.push(Order::Refresh);
+                    orders
+                }
                 _ if self.proven_by(&found) && !self.is_another(&found) => self.proven(None, now),
                 Some(objection) => self.end(Outcome::NotSent(objection), now),
                 None => self.send(now),
@@ -632,7 +638,8 @@ impl Operation {
                     && now >= *deadline
                 {
                     self.step = Step::Overdue { since: now, doubt, absences, next_look: Some(now + CONFIRM_WITHIN) };
-                    return vec![Order::Record, Order::Refresh];
+                    // The lists may be what fails: the machine itself is asked for before anybody is alarmed long.
+                    return vec![Order::Record, Order::Refresh, Order::Look];
                 }
                 if next_look.is_some_and(|at| now >= at) {
                     let again = self.is_overdue().then(|| now + CONFIRM_WITHIN);

@@ -80,6 +80,8 @@ impl Pacing {
         let Some(asked_at) = self.asked_at else { return Some(Timestamp::MIN) };
         let due = match self.backoff_until {
             _ if self.wanted => asked_at + LEAST_GAP,
+            // Somebody waits for an action to be proven: a failure must not hide that for minutes.
+            Some(until) if watching => until.min(asked_at + RUNNING),
             Some(until) => until,
             None if watching => asked_at + WATCHING,
             None => asked_at + spread(interval(running), seed, asked_at),
