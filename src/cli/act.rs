@@ -122,6 +122,9 @@ fn authority(plan: &Plan, args: &ActArgs, look: &Look) -> Result<Authority, Stop
         return match (typed, args.lose_data) {
             (false, _) => Ok(Authority::Confirmed),
             (true, true) => Ok(Authority::LoseData),
+            (true, false) if plan.lost().next().is_none() => {
+                Err(Stop::refused("a release cannot be undone; add --lose-data if that is meant"))
+            }
             (true, false) => Err(Stop::refused("this deletes data; add --lose-data if that is meant")),
         };
     }

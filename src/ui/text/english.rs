@@ -212,7 +212,7 @@ pub fn phrase(phrase: &Phrase) -> String {
         Phrase::Farewell { count, rate, by_then, at, alone } => {
             format!(
                 "{}, {rate} in all, {by_then} by {at}.{}",
-                many(count, "instance goes on", "instances go on"),
+                many(count, "instance goes on costing", "instances go on costing"),
                 if alone { " Nobody watches." } else { "" }
             )
         }
