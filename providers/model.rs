@@ -341,6 +341,8 @@ pub enum Risk {
     StartMayQueue,
     /// A start that finds no GPU may come up without one.
     StartMayLackGpu,
+    /// Everything outside the mounts is erased, although what is mounted stays.
+    ScratchErased,
     /// The address and port of `ssh` change.
     AddressChanges,
     /// The contract ends at a date after which the instance cannot be started again.

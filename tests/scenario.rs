@@ -914,11 +914,15 @@ fn keys_of_the_environment_become_accounts_by_a_digit() {
     story.press("39x0");
     assert!(story.deeds().is_empty(), "only what is offered");
     story.press("2");
-    assert_eq!(story.deeds(), [Effect::AddOffered(1)]);
+    assert_eq!(story.deeds(), [Effect::AddOffered("VAST_API_KEY".to_owned())]);
     story.world(WorldEvent::Added { account: "vast".into(), provider: "vast".into(), read_only: false });
     let polled = |effect: &Effect| matches!(effect, Effect::Poll { account, .. } if account.as_str() == "vast");
     assert!(story.effects().iter().any(polled));
     story.lists("vast", vec![running("a", "2")]);
+    // The other one can still be added.
+    story.shows("RUNPOD_API_KEY");
+    story.hides("VAST_API_KEY");
+    story.press("\n");
     story.shows_on("a ", "2.00");
     // The digits are the views' again.
     story.press("2");

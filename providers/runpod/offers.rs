@@ -59,7 +59,14 @@ fn stop(pod: &wire::Pod, instance: &Instance, facts: &Facts) -> Effect {
         left_behind: instance.mounts.clone(),
         kept: volume_disk(pod).into_iter().chain(network_volumes(pod)).collect(),
         lost: if has_lasting_mount(pod) { Vec::new() } else { vec![container_disk(pod)] },
-        risks: if has_gpus(pod) { vec![Risk::GpuMayBeTaken, Risk::AddressChanges] } else { vec![Risk::AddressChanges] },
+        risks: [
+            (has_lasting_mount(pod), Risk::ScratchErased),
+            (has_gpus(pod), Risk::GpuMayBeTaken),
+            (true, Risk::AddressChanges),
+        ]
+        .into_iter()
+        .filter_map(|(holds, risk)| holds.then_some(risk))
+        .collect(),
     }
 }
 

@@ -284,7 +284,7 @@ fn a_stop_keeps_the_volume_at_twice_the_price_and_warns() {
     assert_eq!(certain(&stop.rates_after), monthly("100", "0.20"));
     assert_eq!((stop.kept[0].kind, stop.kept[0].size_gb), (DataKind::VolumeDisk, Some(dec("100"))));
     assert_eq!(stop.kept[0].path.as_deref(), Some("/workspace"));
-    assert_eq!(stop.risks, [Risk::GpuMayBeTaken, Risk::AddressChanges]);
+    assert_eq!(stop.risks, [Risk::ScratchErased, Risk::GpuMayBeTaken, Risk::AddressChanges]);
 }
 
 #[test]

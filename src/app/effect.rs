@@ -38,8 +38,8 @@ pub enum Effect {
 
     // View effects: this screen's own.
     OpenPage(String),
-    /// Add an account that the environment offers, by its place in the list.
-    AddOffered(usize),
+    /// Add the account whose key is in this environment variable.
+    AddOffered(String),
     /// Clear the terminal and paint all of it.
     Repaint,
     /// Leave the screen to the shell until the program is brought back.

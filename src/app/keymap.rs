@@ -76,6 +76,8 @@ pub static BINDINGS: &[Binding] = &[
     binding(Plan, &[Key::char('y')], A::Confirm, Some(Msg::HintConfirm), Msg::HelpConfirm),
     danger(Plan, &[Key::char('s')], A::StopOrStart, Msg::HintStop, Msg::HelpPlanAgain),
     danger(Plan, &[Key::char('x')], A::End, Msg::HintRelease, Msg::HelpPlanAgain),
+    binding(Plan, &[Key::char('j'), Key::plain(Code::Down)], A::Down, None, Msg::HelpDown),
+    binding(Plan, &[Key::char('k'), Key::plain(Code::Up)], A::Up, None, Msg::HelpUp),
     binding(Plan, &[Key::plain(Code::Esc)], A::Back, Some(Msg::HintCancel), Msg::HelpCancel),
 ];
 

@@ -78,7 +78,7 @@ pub enum Msg {
     NoProblem,
     OnlyLooking { host: String, pid: u32 },
     NotAdded { error: String },
-    Begun { count: usize, saves: Vec<Rate> },
+    Begun { action: providers::model::Action, count: usize, saves: Vec<Rate>, goes_on: Vec<Rate> },
     Ended { name: String, action: providers::model::Action, outcome: Outcome },
 }
 

@@ -214,6 +214,11 @@ impl View {
         }
     }
 
+    /// Accounts from the environment are offered until all are added or somebody goes on.
+    pub fn offers_shown(&self) -> bool {
+        self.tab == Tab::Fleet && !self.offered.is_empty()
+    }
+
     /// The place of the cursor among the lines.
     pub fn cursor_at(&self) -> Option<usize> {
         let cursor = self.cursor.as_ref()?;
@@ -249,10 +254,11 @@ pub enum Modal {
     Help {
         scroll: u16,
     },
-    /// A plan: with `field`, its text is being typed.
+    /// A plan: with `field`, its text is being typed. `scroll` is the first of its targets on the screen.
     Plan {
         plan: Box<Plan>,
         field: Option<Input>,
+        scroll: usize,
     },
     Filter {
         input: Input,

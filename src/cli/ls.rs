@@ -24,7 +24,7 @@ pub fn run(common: &Common, output: Output) -> Result<Exit, Stop> {
     if output.json {
         print_json(&listing)?;
     } else {
-        table(&listing).print(output)?;
+        table(&listing, output.csv).print(output)?;
     }
     Ok(told_trouble(&setup, &state))
 }
@@ -407,17 +407,33 @@ fn storage_line(world: &World, known: &Known<StorageItem>) -> StorageLine {
     }
 }
 
-fn table(listing: &Listing) -> Table {
-    let mut table =
-        Table::new(&["ACCOUNT", "PROVIDER", "ID", "NAME", "PHASE", "GPU", " UTIL", " RATE/H", "CURRENCY", "REGION"]);
-    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "—".to_owned());
+/// One line each for people; for spreadsheets plain numbers, and nothing where nothing is known.
+fn table(listing: &Listing, csv: bool) -> Table {
+    let mut table = Table::new(&[
+        "ACCOUNT",
+        "PROVIDER",
+        "ID",
+        "NAME",
+        "PHASE",
+        "GPU",
+        " UTIL",
+        " RATE/H",
+        "ESTIMATED",
+        "CURRENCY",
+        "REGION",
+    ]);
+    let or_dash = |text: Option<String>| text.unwrap_or_else(|| if csv { "" } else { "—" }.to_owned());
+    let rate = |total: &Option<String>, estimated: bool| {
+        let mark = if estimated && !csv { "~" } else { "" };
+        or_dash(total.as_ref().map(|total| format!("{mark}{total}")))
+    };
+    let estimated = |estimated: bool| if estimated { "yes" } else { "no" }.to_owned();
     for line in &listing.instances {
         let gpu = line.gpu.as_ref().map(|gpu| format!("{}× {}", gpu.count, gpu.model));
         let known: Vec<f64> =
             line.usage.iter().flat_map(|usage| &usage.gpus).filter_map(|gpu| gpu.utilization).collect();
-        let use_now =
-            (!known.is_empty()).then(|| format!("{:.0} %", 100.0 * known.iter().sum::<f64>() / known.len() as f64));
-        let mark = if line.rate.estimated { "~" } else { "" };
+        let use_now = (!known.is_empty()).then(|| 100.0 * known.iter().sum::<f64>() / known.len() as f64);
+        let use_now = use_now.map(|share| if csv { format!("{share:.0}") } else { format!("{share:.0} %") });
         table.row(vec![
             line.account.clone(),
             line.provider.clone(),
@@ -426,13 +442,13 @@ fn table(listing: &Listing) -> Table {
             line.phase.to_owned(),
             or_dash(gpu),
             or_dash(use_now),
-            or_dash(line.rate.total.as_ref().map(|total| format!("{mark}{total}"))),
+            rate(&line.rate.total, line.rate.estimated),
+            estimated(line.rate.estimated),
             or_dash(line.rate.currency.map(|currency| currency.to_string())),
             or_dash(line.region.clone()),
         ]);
     }
     for line in &listing.storage {
-        let mark = if line.rate.estimated { "~" } else { "" };
         table.row(vec![
             line.account.clone(),
             line.provider.clone(),
@@ -440,10 +456,11 @@ fn table(listing: &Listing) -> Table {
             or_dash(line.name.clone()),
             line.kind.to_owned(),
             or_dash(line.size_gib.as_ref().map(|size| format!("{size} GiB"))),
-            "—".to_owned(),
-            or_dash(line.rate.total.as_ref().map(|total| format!("{mark}{total}"))),
+            or_dash(None),
+            rate(&line.rate.total, line.rate.estimated),
+            estimated(line.rate.estimated),
             or_dash(line.rate.currency.map(|currency| currency.to_string())),
-            "—".to_owned(),
+            or_dash(None),
         ]);
     }
     table

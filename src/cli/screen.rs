@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use super::setup::{self, Kind, Program, Setup};
 use super::{Common, Exit, Stop, tell};
 use crate::app::event::WorldEvent;
-use crate::config::{self, AccountConfig, Places, offers};
+use crate::config::{self, AccountConfig, KeySource, Places, offers};
 use crate::runtime::accounts::Accounts;
 use crate::runtime::clock;
 use crate::runtime::screen::{self, Ended};
@@ -29,7 +29,7 @@ pub fn need_terminal() -> Result<(), Stop> {
 pub fn show(
     setup: &Setup,
     kind: Kind,
-    add: &dyn Fn(&Accounts, usize) -> Result<WorldEvent, String>,
+    add: &dyn Fn(&Accounts, &str) -> Result<WorldEvent, String>,
 ) -> Result<Exit, Stop> {
     let _log = setup::log(&setup.places.state_dir);
     let look = setup.look();
@@ -55,9 +55,10 @@ pub fn show(
 }
 
 /// Adds an account that the environment offers, here and in a new config file.
-fn add(places: &Places, accounts: &Accounts, at: usize) -> Result<WorldEvent, String> {
+fn add(places: &Places, accounts: &Accounts, variable: &str) -> Result<WorldEvent, String> {
     let offered: Vec<AccountConfig> = config::keys_in_environment(&config::process_environment);
-    let account = offered.into_iter().nth(at).ok_or("it is no longer in the environment")?;
+    let of_variable = |account: &AccountConfig| matches!(&account.key, KeySource::Env(name) if name == variable);
+    let account = offered.into_iter().find(of_variable).ok_or("it is no longer in the environment")?;
     offers::write(&places.config_file, &account).map_err(|error| error.to_string())?;
     let event = WorldEvent::Added {
         account: account.name.clone(),

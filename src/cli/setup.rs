@@ -6,7 +6,7 @@ use providers::model::ProviderName;
 
 use super::{Common, Stop};
 use crate::app::state::{Fixed, OfferedAccount, State, View, World};
-use crate::config::{self, Config, Language, Places};
+use crate::config::{self, Config, KeySource, Language, Places};
 use crate::rules::fleet::Account;
 use crate::rules::memory::Owner;
 use crate::runtime::accounts::Accounts;
@@ -120,9 +120,11 @@ impl Setup {
         }
         config::keys_in_environment(&config::process_environment)
             .into_iter()
-            .map(|account| OfferedAccount {
-                provider: account.provider.title.to_owned(),
-                variable: account.key.to_string(),
+            .filter_map(|account| match account.key {
+                KeySource::Env(variable) => {
+                    Some(OfferedAccount { provider: account.provider.title.to_owned(), variable })
+                }
+                KeySource::Command(_) | KeySource::File(_) => None,
             })
             .collect()
     }

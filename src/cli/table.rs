@@ -6,6 +6,10 @@ use providers::text::spreadsheet_cell;
 use unicode_width::UnicodeWidthStr;
 
 use super::{Exit, Output, Stop};
+use crate::ui::format::cut;
+
+/// No cell of a table for people is wider: a name of thousands of characters would drown all else.
+const WIDEST: u16 = 100;
 
 /// A table of texts. Columns whose head begins with a space are set to the right.
 pub struct Table {
@@ -18,6 +22,7 @@ impl Table {
         Table { heads: heads.to_vec(), rows: Vec::new() }
     }
 
+    /// Adds a row, with a cell for each head.
     pub fn row(&mut self, cells: Vec<String>) {
         debug_assert_eq!(cells.len(), self.heads.len());
         self.rows.push(cells);
@@ -33,9 +38,11 @@ impl Table {
     fn text(&self, out: &mut impl Write) -> io::Result<()> {
         let right: Vec<bool> = self.heads.iter().map(|head| head.starts_with(' ')).collect();
         let heads: Vec<String> = self.heads.iter().map(|head| head.trim().to_owned()).collect();
-        let width = |at: usize| self.rows.iter().chain([&heads]).map(|row| row[at].width()).max().unwrap_or(0);
+        let shown: Vec<Vec<String>> =
+            self.rows.iter().map(|row| row.iter().map(|cell| cut(cell, WIDEST, "…")).collect()).collect();
+        let width = |at: usize| shown.iter().chain([&heads]).map(|row| row[at].width()).max().unwrap_or(0);
         let widths: Vec<usize> = (0..heads.len()).map(width).collect();
-        for row in [&heads].into_iter().chain(&self.rows) {
+        for row in [&heads].into_iter().chain(&shown) {
             let mut line = String::new();
             for (at, cell) in row.iter().enumerate() {
                 let fill = " ".repeat(widths[at] - cell.width());

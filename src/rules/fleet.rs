@@ -326,7 +326,10 @@ impl Fleet {
 
     /// Sums of all certain rates and of all that may be charged; prepaid instances stand in neither.
     pub fn burn(&self) -> Totals {
-        Totals::of(self.instances.values(), self.storage.values())
+        let mut totals = Totals::of(self.instances.values(), self.storage.values());
+        // A row that could not be read may cost, too.
+        totals.incomplete |= self.accounts.iter().any(|account| !account.problems.is_empty());
+        totals
     }
 
     /// The same for one account.
@@ -514,6 +517,8 @@ pub struct Totals {
     pub upper: Burn,
     pub waste: Burn,
     pub prepaid: Burn,
+    /// What of `burn` is storage items.
+    pub storage: Burn,
     /// Some part of a rate is not known: the sums are lower bounds.
     pub incomplete: bool,
 }
@@ -528,6 +533,7 @@ impl Totals {
         for known in storage.filter(|known| !known.is_gone()) {
             let rates = known.rates();
             totals.add(&rates);
+            rates.certain().rates().iter().for_each(|rate| totals.storage.add(*rate));
             if matches!(&known.row.attachment, Attachment::To(ids) if ids.is_empty()) {
                 rates.certain().rates().iter().for_each(|rate| totals.waste.add(*rate));
             }

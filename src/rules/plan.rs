@@ -160,6 +160,9 @@ pub fn plan(basis: Basis<'_>, action: Action, pointed: &[Identity]) -> Plan {
             Err((name, hindrance)) => left_out.push((identity.clone(), name, hindrance)),
         }
     }
+    // The costliest first: it is what a list of many must show.
+    let cost = |target: &Target| target.before.iter().map(|rate| rate.picos()).fold(0, i64::saturating_add);
+    targets.sort_by_key(|target| std::cmp::Reverse(cost(target)));
     let confirmation = confirmation(action, &targets);
     Plan { action, made_at: basis.now, targets, left_out, confirmation }
 }
@@ -672,9 +675,12 @@ mod tests {
                 prop_assert_eq!(plan.goes_on().of(currency).picos(), goes_on);
                 prop_assert!(plan.saves().of(currency).picos() <= fleet.burn().burn.of(currency).picos());
             }
-            for (target, (before, after, _)) in plan.targets.iter().zip(&rows) {
+            for target in &plan.targets {
+                let (before, after, _) = &rows[target.identity.id.as_str().parse::<usize>().unwrap()];
                 prop_assert_eq!(target.rates_complete, before.complete && after.complete);
             }
+            let cost = |target: &Target| target.before.iter().map(|rate| rate.picos()).fold(0, i64::saturating_add);
+            prop_assert!(plan.targets.is_sorted_by_key(|target| std::cmp::Reverse(cost(target))), "the costliest first");
         }
     }
 }

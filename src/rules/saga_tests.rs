@@ -229,9 +229,9 @@ fn the_permit_names_the_resource_of_the_plan() {
 #[case::no_longer_there(Action::Stop, running(), Found::NoSuchId, not_sent(NotSent::NoLongerThere))]
 #[case::ended(Action::Stop, running(), found(&in_phase(Phase::Gone)), not_sent(NotSent::NoLongerThere))]
 #[case::started_and_gone(Action::Start, stopped(), Found::NoSuchId, not_sent(NotSent::NoLongerThere))]
-#[case::released_and_gone(Action::Release, running(), Found::NoSuchId, despite(None))]
+#[case::denied_before_a_release(Action::Release, running(), Found::NoSuchId, not_sent(NotSent::NoLongerThere))]
 #[case::released_and_ended(Action::Release, running(), found(&in_phase(Phase::Gone)), despite(None))]
-#[case::deleted_and_gone(Action::Delete, running(), Found::NoSuchId, despite(None))]
+#[case::denied_before_a_deletion(Action::Delete, running(), Found::NoSuchId, not_sent(NotSent::NoLongerThere))]
 #[case::stopped_already(Action::Stop, running(), found(&stopped()), despite(None))]
 #[case::running_already(Action::Start, stopped(), found(&running()), despite(None))]
 #[case::a_restart_of_what_runs(Action::Restart, running(), found(&running()), None)]
@@ -721,7 +721,7 @@ fn what_does_not_come_true_in_time_is_overdue_and_looked_at_on(
     story.polls(vec![row.clone()]);
     assert_eq!(story.op.next_wake(), Some(deadline));
     story.now = deadline;
-    assert_eq!(story.hear(Input::Tick), [Order::Record, Order::Refresh]);
+    assert_eq!(story.hear(Input::Tick), [Order::Record, Order::Refresh, Order::Look]);
     assert!(story.op.is_overdue());
     for _ in 0..3 {
         story.now = story.op.next_wake().expect("it is looked at again");

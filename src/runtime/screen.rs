@@ -18,7 +18,7 @@ use crate::ui::{self, Look};
 const FIRST_FRAME: Duration = Duration::from_millis(35);
 
 /// Adds an account that the environment offers; says why not when it cannot.
-pub type AddOffered<'a> = &'a dyn Fn(usize) -> Result<WorldEvent, String>;
+pub type AddOffered<'a> = &'a dyn Fn(&str) -> Result<WorldEvent, String>;
 
 /// Why the screen ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,8 +112,9 @@ async fn in_terminal(
                         suspend(screen, &mut keys)?;
                         repaint(screen, state)?;
                     }
-                    Some(Effect::AddOffered(at)) => {
-                        let added = add(at).map_or_else(|error| Event::View(ViewEvent::NotAdded(error)), Event::World);
+                    Some(Effect::AddOffered(variable)) => {
+                        let added =
+                            add(&variable).map_or_else(|error| Event::View(ViewEvent::NotAdded(error)), Event::World);
                         performer.outbox.put(added);
                     }
                     _ => {}

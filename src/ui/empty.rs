@@ -20,8 +20,11 @@ pub fn paint(paint: &mut Paint, scene: &Scene, area: Rect) {
 
 fn lines(scene: &Scene) -> Vec<Runs> {
     let (world, view) = (&scene.state.world, &scene.state.view);
+    if view.offers_shown() {
+        return first_run(scene);
+    }
     if world.fleet.accounts.is_empty() {
-        return if view.offered.is_empty() { no_accounts(scene) } else { first_run(scene) };
+        return no_accounts(scene);
     }
     if view.hidden > 0 {
         return nothing_matches(scene);
@@ -51,6 +54,10 @@ fn first_run(scene: &Scene) -> Vec<Runs> {
     }
     lines.push(Runs::new());
     lines.push(vec![dim(language.phrase(&Phrase::ConfigAt { path: &scene.state.view.fixed.config_path }))]);
+    lines.push(vec![plain(language.word(Word::OrDemo)), run("  rentop demo", Role::Accent)]);
+    if !scene.state.world.fleet.accounts.is_empty() {
+        lines.push(vec![run("enter", Role::Accent), plain(format!(" {}", language.word(Word::GoOn)))]);
+    }
     lines
 }
 

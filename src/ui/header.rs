@@ -84,6 +84,9 @@ fn parts(scene: &Scene) -> Vec<Part> {
     if let Some(waste) = format::burn(&world.totals.waste, scene.currency(), scene.look) {
         add(1, vec![run(language.phrase(&Phrase::Wasting { rate: &waste }), Role::Waste)]);
     }
+    if let Some(storage) = format::burn(&world.totals.storage, scene.currency(), scene.look) {
+        add(5, vec![dim(language.phrase(&Phrase::StorageCosts { rate: &storage }))]);
+    }
     if let Some(runway) = &world.runway {
         add(RUNWAY, vec![self::runway(scene, runway, Naming::Full)]);
     }

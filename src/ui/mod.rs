@@ -70,7 +70,7 @@ fn screen(paint: &mut Paint, area: Rect, state: &State, now: Timestamp) -> Optio
     let below = Rect { y: list.bottom(), height: heights.details, ..area };
     match state.view.tab {
         // Without lines there are no details, so their room is free.
-        Tab::Fleet if state.view.lines.is_empty() => {
+        Tab::Fleet if state.view.lines.is_empty() || state.view.offers_shown() => {
             empty::paint(paint, &scene, Rect { height: list.height + below.height, ..list });
         }
         Tab::Fleet => fleet::paint(paint, &scene, list),
@@ -99,7 +99,7 @@ fn screen(paint: &mut Paint, area: Rect, state: &State, now: Timestamp) -> Optio
             problem::paint(paint, &scene, room, account, *scroll);
             None
         }
-        Some(Modal::Plan { plan, field }) => plan::paint(paint, &scene, room, plan, field.as_ref()),
+        Some(Modal::Plan { plan, field, scroll }) => plan::paint(paint, &scene, room, plan, field.as_ref(), *scroll),
         Some(Modal::Leave) => {
             leave::paint(paint, &scene, room);
             None

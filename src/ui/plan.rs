@@ -22,7 +22,14 @@ const NAME_CELLS: u16 = 22;
 const ACCOUNT_CELLS: u16 = 16;
 
 /// Paints the window and says where its text is being typed.
-pub fn paint(paint: &mut Paint, scene: &Scene, room: Rect, plan: &Plan, field: Option<&Input>) -> Option<Position> {
+pub fn paint(
+    paint: &mut Paint,
+    scene: &Scene,
+    room: Rect,
+    plan: &Plan,
+    field: Option<&Input>,
+    scroll: usize,
+) -> Option<Position> {
     let language = scene.look.language;
     let width = WIDTH.min(room.width.saturating_sub(2));
     let inside = width.saturating_sub(6);
@@ -41,7 +48,7 @@ pub fn paint(paint: &mut Paint, scene: &Scene, room: Rect, plan: &Plan, field: O
     let most = usize::from(room.height.saturating_sub(2));
     if plan.targets.len() > 1 {
         body.push(Runs::new());
-        body.extend(listed(scene, plan, inside, most.saturating_sub(body.len() + tail.len())));
+        body.extend(listed(scene, plan, inside, most.saturating_sub(body.len() + tail.len()), scroll));
     }
     let room_for_body = most.saturating_sub(tail.len());
     if body.len() > room_for_body {
@@ -195,14 +202,16 @@ fn sums(scene: &Scene, plan: &Plan, labels: u16, width: u16) -> Vec<Runs> {
     lines
 }
 
-/// What happens to each of several, in at most so many rows; how many have no room there is said.
-fn listed(scene: &Scene, plan: &Plan, width: u16, rows: usize) -> Vec<Runs> {
+/// What happens to each of several, in at most so many rows, from the one that was scrolled to; how many have
+/// no room there is said.
+fn listed(scene: &Scene, plan: &Plan, width: u16, rows: usize, scroll: usize) -> Vec<Runs> {
     let columns = columns(scene, plan);
     let each: Vec<Vec<Runs>> =
         plan.targets.iter().map(|target| wrap(&target_line(scene, plan, target, columns), width, 2)).collect();
     let all_fit = each.iter().map(Vec::len).sum::<usize>() <= rows;
+    let first = if all_fit { 0 } else { scroll };
     let mut lines = Vec::new();
-    for (at, target) in each.into_iter().enumerate() {
+    for (at, target) in each.into_iter().enumerate().skip(first) {
         if !all_fit && lines.len() + target.len() >= rows {
             lines.push(vec![dim(scene.look.language.phrase(&Phrase::MoreLines { count: plan.targets.len() - at }))]);
             break;

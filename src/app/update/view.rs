@@ -13,6 +13,7 @@ use crate::app::keymap;
 use crate::app::message::{GroupName, Msg, QuickName, Shown, SortName};
 use crate::app::rows::{self, GroupKey, Line};
 use crate::app::state::{Modal, State, Tab, View};
+use crate::rules::memory::Collector;
 use crate::rules::plan::{self, Basis, Confirmation, Plan};
 use crate::rules::saga::{Confirmed, Step, confirm};
 use crate::rules::settings::Setting;
@@ -100,10 +101,20 @@ fn pasted(state: &mut State, text: &str, now: Timestamp) {
 }
 
 fn in_view(state: &mut State, key: Key, now: Timestamp) -> Vec<Effect> {
-    if let (Code::Char(digit @ '1'..='9'), true) = (key.code, offers_shown(state)) {
-        let at = digit as usize - '1' as usize;
-        if at < state.view.offered.len() {
-            return vec![Effect::AddOffered(at)];
+    if state.view.offers_shown() {
+        match key.code {
+            Code::Char(digit @ '1'..='9') => {
+                let at = digit as usize - '1' as usize;
+                if at < state.view.offered.len() {
+                    return vec![Effect::AddOffered(state.view.offered.remove(at).variable)];
+                }
+            }
+            // On to what was added; the others can be written into the config.
+            Code::Enter | Code::Esc if !state.world.fleet.accounts.is_empty() => {
+                state.view.offered.clear();
+                return vec![];
+            }
+            _ => {}
         }
     }
     let Some(action) = keymap::action_in(state.view.tab, key) else { return vec![] };
@@ -181,11 +192,6 @@ fn in_view(state: &mut State, key: Key, now: Timestamp) -> Vec<Effect> {
         Action::Confirm => {}
     }
     vec![]
-}
-
-/// Accounts from the environment are offered while there are no others.
-fn offers_shown(state: &State) -> bool {
-    state.world.fleet.accounts.is_empty() && state.view.tab == Tab::Fleet
 }
 
 fn next<T: Copy + PartialEq>(all: &[T], now: T) -> T {
@@ -387,6 +393,11 @@ fn propose(state: &mut State, deed: Deed, now: Timestamp) -> Vec<Effect> {
         say(&mut state.view, Msg::NothingSelected, now);
         return vec![];
     }
+    if let (false, Some(Collector::Other { owner, .. })) = (state.world.acts(), &state.world.collector) {
+        let message = Msg::OnlyLooking { host: owner.host.clone(), pid: owner.pid };
+        say(&mut state.view, message, now);
+        return vec![];
+    }
     let plan = make_plan(state, deed, &pointed, now);
     if plan.targets.is_empty() {
         if let Some((_, name, hindrance)) = plan.left_out.into_iter().next() {
@@ -398,7 +409,7 @@ fn propose(state: &mut State, deed: Deed, now: Timestamp) -> Vec<Effect> {
     if plan.confirmation == Confirmation::Countdown && pointed.len() == 1 {
         return begin(state, plan, None, now);
     }
-    state.view.modals.push(Modal::Plan { plan: Box::new(plan), field: None });
+    state.view.modals.push(Modal::Plan { plan: Box::new(plan), field: None, scroll: 0 });
     vec![]
 }
 
@@ -425,7 +436,8 @@ fn begin(state: &mut State, plan: Plan, typed: Option<&str>, now: Timestamp) -> 
 }
 
 fn in_plan(state: &mut State, key: Key, now: Timestamp) -> Vec<Effect> {
-    let Some(Modal::Plan { plan, field }) = state.view.modals.last_mut() else { return vec![] };
+    let Some(Modal::Plan { plan, field, scroll }) = state.view.modals.last_mut() else { return vec![] };
+    let last = plan.targets.len().saturating_sub(1);
     let again = match plan.action {
         Deed::Stop | Deed::Start => Action::StopOrStart,
         Deed::Release | Deed::Delete | Deed::Restart => Action::End,
@@ -442,13 +454,15 @@ fn in_plan(state: &mut State, key: Key, now: Timestamp) -> Vec<Effect> {
         Some(action) if action == again && matches!(plan.confirmation, Confirmation::Typed(_)) => {
             *field = Some(Input::default());
         }
+        Some(Action::Down) => *scroll = (*scroll + 1).min(last),
+        Some(Action::Up) => *scroll = scroll.saturating_sub(1),
         _ => {}
     }
     vec![]
 }
 
 fn in_name_field(state: &mut State, key: Key, now: Timestamp) -> Vec<Effect> {
-    let Some(Modal::Plan { plan, field: field @ Some(_) }) = state.view.modals.last_mut() else { return vec![] };
+    let Some(Modal::Plan { plan, field: field @ Some(_), .. }) = state.view.modals.last_mut() else { return vec![] };
     match key.code {
         Code::Esc => *field = None,
         Code::Enter => {

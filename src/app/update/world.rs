@@ -358,7 +358,7 @@ fn intend(world: &mut World, intent: Intent, now: Timestamp) -> Vec<Effect> {
 fn begin(world: &mut World, plan: Plan, authority: Authority, now: Timestamp) -> Vec<Effect> {
     let mut effects = Vec::new();
     let mut count = 0;
-    let saves = plan.saves().rates().to_vec();
+    let (action, saves, goes_on) = (plan.action, plan.saves().rates().to_vec(), plan.goes_on().rates().to_vec());
     for target in plan.targets {
         let account_locked = world.fleet.account(&target.identity.account).is_none_or(|account| account.read_only);
         let hindrance = match () {
@@ -392,7 +392,7 @@ fn begin(world: &mut World, plan: Plan, authority: Authority, now: Timestamp) ->
         count += 1;
     }
     if count > 0 {
-        world.news.push(Msg::Begun { count, saves });
+        world.news.push(Msg::Begun { action, count, saves, goes_on });
     }
     effects
 }

@@ -102,6 +102,7 @@ pub fn word(word: Word) -> &'static str {
         Word::NoAccounts => "还没有账户。",
         Word::SetAKey => "把平台的 API 密钥放进对应的环境变量，再重新启动：",
         Word::OrDemo => "也可以先看看演示，无需任何配置：",
+        Word::GoOn => "不再添加，进入列表",
         Word::ShowsAll => "显示全部",
         Word::NothingRented => "目前没有租用实例。在任何地方新开的实例都会自动出现在这里。",
         Word::Loading => "正在查询各账户：",
@@ -119,6 +120,7 @@ pub fn phrase(phrase: &Phrase) -> String {
         Phrase::Prepaid { rate } => format!("预付 {rate}"),
         Phrase::Lasts { account, time, at_most: false } => format!("{account} 余额可用 {time}"),
         Phrase::Lasts { account, time, at_most: true } => format!("{account} 余额最多可用 {time}"),
+        Phrase::StorageCosts { rate } => format!("存储 {rate}"),
         Phrase::UpTo { rate } => format!(" 至 {rate}"),
         Phrase::InTrouble { count } => format!("{count} 个账户异常"),
         Phrase::MoreInTrouble { count } => format!("另有 {count} 个账户异常"),
@@ -299,9 +301,17 @@ pub fn message(message: &Msg, look: &Look, first: Currency) -> String {
         Msg::PageNotOpened { error, url } => return format!("无法打开浏览器（{error}）：{url}"),
         Msg::OnlyLooking { host, pid } => return format!("未执行：由 {host}（{pid}）采集和操作"),
         Msg::NotAdded { error } => return format!("未添加：{error}"),
-        Msg::Begun { count, saves } => {
-            let saves = format::rates(saves, first, look).map(|rate| format!("，节省 {rate}")).unwrap_or_default();
-            return format!("已开始 {count} 个操作{saves}");
+        Msg::Begun { action, count, saves, goes_on } => {
+            let (verb, many) =
+                (self::action(*action), if *count == 1 { String::new() } else { format!(" {count} 个") });
+            let rates = |rates| format::rates(rates, first, look);
+            let saves = rates(saves).map(|rate| format!("，节省 {rate}")).unwrap_or_default();
+            let goes_on = match (action, rates(goes_on)) {
+                (Action::Start, Some(rate)) => format!("，将花费 {rate}"),
+                (_, Some(rate)) => format!("，{rate} 继续计费"),
+                (_, None) => String::new(),
+            };
+            return format!("已开始{verb}{many}{saves}{goes_on}");
         }
         Msg::Ended { name, action, outcome: Outcome::Done { despite: None } } => {
             return format!("{name}：{}", done(*action));
@@ -407,6 +417,7 @@ pub fn data_kind(kind: DataKind) -> &'static str {
 
 pub fn risk(risk: Risk) -> &'static str {
     match risk {
+        Risk::ScratchErased => "容器盘（挂载点以外的全部内容）会被清空",
         Risk::GpuMayBeTaken => "停机期间 GPU 可能被他人占用",
         Risk::StartMayQueue => "启动可能要排队等 GPU，等到后自动开始计费",
         Risk::StartMayLackGpu => "启动后可能没有 GPU",

@@ -101,6 +101,7 @@ pub fn word(word: Word) -> &'static str {
         Word::NoAccounts => "No accounts yet.",
         Word::SetAKey => "Put a provider's API key into its variable and start again:",
         Word::OrDemo => "Or look around first, with nothing to configure:",
+        Word::GoOn => "goes on without the others",
         Word::ShowsAll => "shows all",
         Word::NothingRented => "Nothing is rented right now. What you start anywhere appears here by itself.",
         Word::Loading => "Asking your accounts:",
@@ -124,6 +125,7 @@ pub fn phrase(phrase: &Phrase) -> String {
         Phrase::Prepaid { rate } => format!("prepaid {rate}"),
         Phrase::Lasts { account, time, at_most: false } => format!("{account} lasts {time}"),
         Phrase::Lasts { account, time, at_most: true } => format!("{account} lasts {time} at most"),
+        Phrase::StorageCosts { rate } => format!("storage {rate}"),
         Phrase::UpTo { rate } => format!(" to {rate}"),
         Phrase::InTrouble { count } => format!("{} in trouble", many(count, "account", "accounts")),
         Phrase::MoreInTrouble { count } => format!("and {} in trouble", many(count, "more account", "more accounts")),
@@ -341,9 +343,16 @@ pub fn message(message: &Msg, look: &Look, first: Currency) -> String {
         Msg::PageNotOpened { error, url } => return format!("no browser ({error}): {url}"),
         Msg::OnlyLooking { host, pid } => return format!("nothing was done: {host} ({pid}) collects and acts"),
         Msg::NotAdded { error } => return format!("not added: {error}"),
-        Msg::Begun { count, saves } => {
-            let saves = format::rates(saves, first, look).map(|rate| format!(", saves {rate}")).unwrap_or_default();
-            return format!("{} begun{saves}", many(*count, "action", "actions"));
+        Msg::Begun { action, count, saves, goes_on } => {
+            let (verb, many) = (self::action(*action), if *count == 1 { String::new() } else { format!(" {count}") });
+            let rates = |rates| format::rates(rates, first, look);
+            let saves = rates(saves).map(|rate| format!(", saves {rate}")).unwrap_or_default();
+            let goes_on = match (action, rates(goes_on)) {
+                (Action::Start, Some(rate)) => format!(", will cost {rate}"),
+                (_, Some(rate)) => format!(", {rate} goes on"),
+                (_, None) => String::new(),
+            };
+            return format!("{verb}{many} begun{saves}{goes_on}");
         }
         Msg::Ended { name, action, outcome: Outcome::Done { despite: None } } => {
             return format!("{name}: {}", done(*action));
@@ -443,6 +452,7 @@ pub fn data_kind(kind: DataKind) -> &'static str {
 
 pub fn risk(risk: Risk) -> &'static str {
     match risk {
+        Risk::ScratchErased => "erases the container disk, all outside the mounts",
         Risk::GpuMayBeTaken => "the GPU may be taken by others meanwhile",
         Risk::StartMayQueue => "the start may have to wait for a GPU, and then bills by itself",
         Risk::StartMayLackGpu => "it may come up without a GPU",

@@ -117,6 +117,7 @@ words! {
     NoAccounts,
     SetAKey,
     OrDemo,
+    GoOn,
     ShowsAll,
     NothingRented,
     Loading,
@@ -138,6 +139,10 @@ pub enum Phrase<'a> {
         rate: &'a str,
     },
     Prepaid {
+        rate: &'a str,
+    },
+    /// What of the whole is storage of its own, which no row shows.
+    StorageCosts {
         rate: &'a str,
     },
     /// How long an account's money lasts.
