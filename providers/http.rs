@@ -326,8 +326,7 @@ impl Answer {
         if self.body.is_empty() {
             return Err(self.error(ErrorKind::NotJson { status: self.status, excerpt: None }));
         }
-        let mut json = serde_json::Deserializer::from_slice(&self.body);
-        serde_path_to_error::deserialize(&mut json).map_err(|error| {
+        from_json(&self.body).map_err(|error| {
             let kind = if error.inner().is_data() {
                 decode(error)
             } else {
@@ -349,8 +348,7 @@ impl Answer {
         let mut read = Vec::with_capacity(rows.len());
         let mut problems = Vec::new();
         for (at, row) in rows.iter().enumerate() {
-            let mut json = serde_json::Deserializer::from_str(row.get());
-            match serde_path_to_error::deserialize(&mut json) {
+            match from_json(row.get().as_bytes()) {
                 Ok(row) => read.push(row),
                 Err(error) => {
                     let path = error.path().to_string();
@@ -369,6 +367,13 @@ impl Answer {
     pub fn problem(&self, field: impl Into<String>, message: impl Into<String>) -> Problem {
         Problem { request: self.request.clone(), field: field.into(), message: message.into() }
     }
+}
+
+/// Reads JSON. Only after a failure is it read once more for the place of the field: keeping track of the
+/// path takes longer than the reading itself.
+fn from_json<T: DeserializeOwned>(text: &[u8]) -> Result<T, serde_path_to_error::Error<serde_json::Error>> {
+    serde_json::from_slice(text)
+        .or_else(|_| serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_slice(text)))
 }
 
 fn decode(error: serde_path_to_error::Error<serde_json::Error>) -> ErrorKind {

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use rust_decimal::Decimal;
@@ -14,16 +15,17 @@ use serde::{Deserialize, Serialize};
 use crate::gpu::Gpus;
 use crate::money::{Burn, Money, Rate};
 
+// Names are shared: an identity is copied for every line, place and mark of every row.
 macro_rules! name_type {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        #[serde(transparent)]
-        pub struct $name(String);
+        #[serde(from = "String", into = "String")]
+        pub struct $name(Arc<str>);
 
         impl $name {
-            pub fn new(text: impl Into<String>) -> Self {
-                $name(text.into())
+            pub fn new(text: impl AsRef<str>) -> Self {
+                $name(text.as_ref().into())
             }
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -41,7 +43,17 @@ macro_rules! name_type {
         }
         impl From<&str> for $name {
             fn from(text: &str) -> Self {
-                $name(text.to_owned())
+                $name(text.into())
+            }
+        }
+        impl From<String> for $name {
+            fn from(text: String) -> Self {
+                $name(text.into())
+            }
+        }
+        impl From<$name> for String {
+            fn from(name: $name) -> String {
+                name.as_str().to_owned()
             }
         }
     };

@@ -30,7 +30,7 @@ pub struct State {
 #[derive(Clone, Debug)]
 pub struct World {
     pub fleet: Fleet,
-    /// Sums over the fleet, kept with it: the header reads them at every frame.
+    /// Sums over the fleet, as of the last time that the lines were brought up to date.
     pub totals: Totals,
     /// The account whose money ends first, kept with the fleet for the same reason.
     pub runway: Option<Runway>,
@@ -54,6 +54,8 @@ pub struct World {
     pub trends: BTreeMap<Identity, VecDeque<f32>>,
     /// What the screen has yet to tell.
     pub(super) news: Vec<Msg>,
+    /// Something that lines or sums are made from is no longer as it was when they were last made.
+    pub(super) changed: bool,
     pub(super) next_op: i64,
 }
 
@@ -77,6 +79,7 @@ impl World {
             by,
             trends: BTreeMap::new(),
             news: Vec::new(),
+            changed: false,
             next_op: now.as_microsecond(),
         }
     }
@@ -175,6 +178,8 @@ pub struct View {
     pub last_key: Option<(Key, Timestamp)>,
     pub offered: Vec<OfferedAccount>,
     pub(super) lines_stale: bool,
+    /// The lines were brought up to date without sorting them anew.
+    pub(super) unsorted: bool,
     /// Where the cursor was, for when its line goes.
     pub(super) cursor_was: usize,
     /// When the cursor last came to another line without a key.
@@ -209,6 +214,7 @@ impl View {
             last_key: None,
             offered,
             lines_stale: true,
+            unsorted: false,
             cursor_was: 0,
             cursor_jumped: None,
         }

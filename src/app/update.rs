@@ -13,6 +13,7 @@ use super::message::Shown;
 use super::rows;
 use super::state::State;
 use crate::rules::memory::Collector;
+use crate::rules::runway;
 
 /// Rows are sorted anew when no key was pressed for so long.
 const RESORT_AFTER: SignedDuration = SignedDuration::from_secs(30);
@@ -27,34 +28,59 @@ pub fn start(state: &mut State, now: Timestamp) -> Vec<Effect> {
     vec![Effect::Claim, Effect::Recall]
 }
 
-/// Takes in one event.
+/// Takes in one event and brings the lines up to date with it.
 pub fn update(state: &mut State, event: Event, now: Timestamp) -> Vec<Effect> {
-    let by_itself = matches!(event, Event::World(_));
+    let effects = take(state, event, now);
+    settle(state, now);
+    effects
+}
+
+/// Takes in one event of several: before the next frame, [`settle`] does once what would be wasted between.
+pub fn take(state: &mut State, event: Event, now: Timestamp) -> Vec<Effect> {
     let effects = match event {
-        Event::World(event) => {
-            state.view.lines_stale |= world::changes_lines(&event);
-            world::update(&mut state.world, event, now)
+        Event::World(event) => world::update(&mut state.world, event, now),
+        Event::View(event) => {
+            // A key is about the lines as they are, and where it leads the cursor nothing jumped.
+            settle(state, now);
+            let effects = view::update(state, event, now);
+            note_changes(state, now);
+            bring_up_to_date(state, now);
+            effects
         }
-        Event::View(event) => view::update(state, event, now),
     };
+    note_changes(state, now);
+    effects
+}
+
+fn note_changes(state: &mut State, now: Timestamp) {
+    state.view.lines_stale |= std::mem::take(&mut state.world.changed);
     for message in std::mem::take(&mut state.world.news) {
         state.view.message = Some(Shown { message, until: now + MESSAGE_STAYS });
     }
     if state.view.message.as_ref().is_some_and(|shown| shown.until <= now) {
         state.view.message = None;
     }
+}
+
+/// Brings lines and sums up to date with the world.
+pub fn settle(state: &mut State, now: Timestamp) {
+    let before = state.view.cursor.clone();
+    bring_up_to_date(state, now);
+    if before.is_some() && before != state.view.cursor {
+        state.view.cursor_jumped = Some(now);
+    }
+}
+
+fn bring_up_to_date(state: &mut State, now: Timestamp) {
     let quiet = state.view.last_key.is_none_or(|(_, at)| now.duration_since(at) >= RESORT_AFTER);
     state.view.trouble = state.world.fleet.accounts.iter().filter(|account| account.needs_a_look()).count();
-    if state.view.lines_stale {
-        let resort = quiet && state.view.modals.is_empty();
+    let resort = quiet && state.view.modals.is_empty();
+    if state.view.lines_stale || (resort && state.view.unsorted) {
+        state.world.totals = state.world.fleet.burn();
+        state.world.runway = runway::shortest(&state.world.fleet);
         rows::rebuild(&state.world, &mut state.view, resort, now);
-        let before = state.view.cursor.clone();
         view::keep_cursor(&mut state.view);
-        if by_itself && before.is_some() && before != state.view.cursor {
-            state.view.cursor_jumped = Some(now);
-        }
     }
-    effects
 }
 
 /// Ends the program at once, as a signal does: what was not sent is written down as not sent.

@@ -3,6 +3,7 @@
 //! The first rule of the fleet: silence is never "gone". A failed poll changes nothing but freshness; only
 //! complete lists make things disappear, and only after asking by id.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
@@ -11,7 +12,7 @@ use providers::model::{
     AccountName, Attachment, Balance, Identity, Instance, Market, Phase, ProviderName, Rates, ResourceId, ResourceKind,
     StorageItem, Tenant,
 };
-use providers::money::Burn;
+use providers::money::{Burn, Rate};
 use providers::provider::{Found, Part, Poll, Reading};
 use serde::{Deserialize, Serialize};
 
@@ -37,11 +38,11 @@ pub struct Known<T> {
 
 impl<T: Row> Known<T> {
     /// What it costs: nothing when gone, only perhaps when it is missing.
-    pub fn rates(&self) -> Rates {
+    pub fn rates(&self) -> Cow<'_, Rates> {
         match (self.gone_at, self.missing_since) {
-            (Some(_), _) => Rates::known(),
-            (None, Some(_)) => self.row.rates().clone().doubtful(),
-            (None, None) => self.row.rates().clone(),
+            (Some(_), _) => Cow::Owned(Rates::known()),
+            (None, Some(_)) => Cow::Owned(self.row.rates().clone().doubtful()),
+            (None, None) => Cow::Borrowed(self.row.rates()),
         }
     }
 
@@ -80,8 +81,10 @@ pub trait Row: Clone + PartialEq {
     fn rates(&self) -> &Rates;
     /// The provider lists it, and says itself that it is no more.
     fn has_ended(&self) -> bool;
-    /// The same row without what changes at every look (usage): for telling whether anything changed.
+    /// The same row without what changes at every look (usage).
     fn settled(&self) -> Self;
+    /// Whether two looks differ in more than usage. It is taken out of the older one.
+    fn differs(&mut self, newer: &mut Self) -> bool;
 }
 
 impl Row for Instance {
@@ -110,6 +113,13 @@ impl Row for Instance {
     fn settled(&self) -> Self {
         Instance { usage: None, ..self.clone() }
     }
+    fn differs(&mut self, newer: &mut Self) -> bool {
+        self.usage = None;
+        let usage = newer.usage.take();
+        let differs = self != newer;
+        newer.usage = usage;
+        differs
+    }
 }
 
 impl Row for StorageItem {
@@ -137,6 +147,9 @@ impl Row for StorageItem {
     }
     fn settled(&self) -> Self {
         self.clone()
+    }
+    fn differs(&mut self, newer: &mut Self) -> bool {
+        self != newer
     }
 }
 
@@ -429,9 +442,10 @@ impl Fleet {
     /// Takes in the answer to a question by id.
     pub fn absorb_found(&mut self, identity: &Identity, found: Found, now: Timestamp) -> Vec<Consequence> {
         let mut consequences = Vec::new();
+        let answer = List { account: &identity.account, asked_at: now, trusted: true, now };
         match found {
-            Found::Instance(row) => self.instances.sight(&identity.account, *row, now, &mut consequences),
-            Found::Storage(row) => self.storage.sight(&identity.account, *row, now, &mut consequences),
+            Found::Instance(row) => self.instances.sight(&answer, *row, &mut consequences),
+            Found::Storage(row) => self.storage.sight(&answer, *row, &mut consequences),
             Found::NoSuchId if !self.trusts(&identity.account) => {}
             Found::NoSuchId => {
                 match identity.kind {
@@ -535,7 +549,7 @@ impl Totals {
             totals.add(&rates);
             rates.certain().rates().iter().for_each(|rate| totals.storage.add(*rate));
             if matches!(&known.row.attachment, Attachment::To(ids) if ids.is_empty()) {
-                rates.certain().rates().iter().for_each(|rate| totals.waste.add(*rate));
+                certain(&rates).for_each(|rate| totals.waste.add(rate));
             }
         }
         totals
@@ -548,20 +562,24 @@ impl Totals {
         }
         let rates = known.rates();
         if matches!(known.row.market, Market::Reserved { .. }) {
-            rates.upper().rates().iter().for_each(|rate| self.prepaid.add(*rate));
+            rates.lines.iter().for_each(|line| self.prepaid.add(line.rate));
             return;
         }
         self.add(&rates);
         if matches!(known.row.phase, Phase::Stopped | Phase::Reclaimed) {
-            rates.certain().rates().iter().for_each(|rate| self.waste.add(*rate));
+            certain(&rates).for_each(|rate| self.waste.add(rate));
         }
     }
 
     fn add(&mut self, rates: &Rates) {
-        rates.certain().rates().iter().for_each(|rate| self.burn.add(*rate));
-        rates.upper().rates().iter().for_each(|rate| self.upper.add(*rate));
+        certain(rates).for_each(|rate| self.burn.add(rate));
+        rates.lines.iter().for_each(|line| self.upper.add(line.rate));
         self.incomplete |= !rates.complete;
     }
+}
+
+fn certain(rates: &Rates) -> impl Iterator<Item = Rate> {
+    rates.lines.iter().filter(|line| line.certain).map(|line| line.rate)
 }
 
 fn of_account<'a, T: Row>(
@@ -578,9 +596,15 @@ fn latest<'a, T: Row>(
     account: &AccountName,
     id: &ResourceId,
 ) -> Option<&'a Known<T>> {
-    let lowest = Identity { account: account.clone(), kind: T::KIND, id: id.clone(), generation: 0 };
-    let highest = Identity { generation: u32::MAX, ..lowest.clone() };
-    known.range(lowest..=highest).next_back().map(|(_, known)| known)
+    let [first, last] = generations::<T>(account, id);
+    known.range(&first..=&last).next_back().map(|(_, known)| known)
+}
+
+/// The first and the last identity that an id can have.
+fn generations<T: Row>(account: &AccountName, id: &ResourceId) -> [Identity; 2] {
+    let first = Identity { account: account.clone(), kind: T::KIND, id: id.clone(), generation: 0 };
+    let last = Identity { generation: u32::MAX, ..first.clone() };
+    [first, last]
 }
 
 /// How one list is to be read.
@@ -598,7 +622,7 @@ trait Table<T: Row> {
     fn absorb(&mut self, list: &List<'_>, part: Part<T>, consequences: &mut Vec<Consequence>) -> Vec<Problem>;
 
     /// Takes in one row.
-    fn sight(&mut self, account: &AccountName, row: T, now: Timestamp, consequences: &mut Vec<Consequence>);
+    fn sight(&mut self, list: &List<'_>, row: T, consequences: &mut Vec<Consequence>);
 
     /// Adds what was never seen before.
     fn appear(&mut self, identity: Identity, row: T, now: Timestamp, consequences: &mut Vec<Consequence>);
@@ -624,12 +648,7 @@ impl<T: Row> Table<T> for BTreeMap<Identity, Known<T>> {
         let mut listed = BTreeSet::new();
         for row in rows {
             listed.insert(row.id().clone());
-            // A list that was asked for before something was proven gone may still hold it.
-            let older =
-                latest(self, account, row.id()).and_then(|known| known.gone_at).is_some_and(|at| at > list.asked_at);
-            if !older {
-                self.sight(account, row, list.now, consequences);
-            }
+            self.sight(list, row, consequences);
         }
         if !problems.is_empty() || !list.trusted {
             return problems;
@@ -654,12 +673,17 @@ impl<T: Row> Table<T> for BTreeMap<Identity, Known<T>> {
         problems
     }
 
-    fn sight(&mut self, account: &AccountName, mut row: T, now: Timestamp, consequences: &mut Vec<Consequence>) {
-        let Some(identity) = latest(self, account, row.id()).map(|known| known.identity.clone()) else {
-            let first = Identity { account: account.clone(), kind: T::KIND, id: row.id().clone(), generation: 0 };
+    fn sight(&mut self, list: &List<'_>, mut row: T, consequences: &mut Vec<Consequence>) {
+        let now = list.now;
+        let [first, last] = generations::<T>(list.account, row.id());
+        let Some((_, known)) = self.range_mut(&first..=&last).next_back() else {
             return self.appear(first, row, now, consequences);
         };
-        let known = self.get_mut(&identity).expect("the key was just found in this very map");
+        // A list that was asked for before something was proven gone may still hold it.
+        if known.gone_at.is_some_and(|at| at > list.asked_at) {
+            return;
+        }
+        let identity = known.identity.clone();
         if matches!((known.row.created_at(), row.created_at()), (Some(then), Some(new)) if then != new) {
             // A second machine under the same id ends the first: its own created-at says so.
             known.end(now, consequences);
@@ -672,7 +696,7 @@ impl<T: Row> Table<T> for BTreeMap<Identity, Known<T>> {
         // A provider that does not tell it this time has not changed it.
         row.set_created_at(row.created_at().or(known.row.created_at()));
         let back = known.is_gone();
-        let changed = known.row.settled() != row.settled() || known.missing_since.is_some() || back;
+        let changed = known.row.differs(&mut row) || known.missing_since.is_some() || back;
         known.row = row;
         known.last_seen = now;
         known.missing_since = None;

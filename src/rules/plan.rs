@@ -264,7 +264,7 @@ fn row(fleet: &Fleet, action: Action, identity: &Identity) -> Option<(PlanRow, S
             phase: Phase::Stopped,
             created_at: known.row.created_at,
             ends_at: None,
-            rates: known.rates(),
+            rates: known.rates().into_owned(),
             prepaid: false,
         };
         return Some((row, shown_name(known.row.name.as_deref(), &identity.id), delete_offer(&known.row)));
@@ -277,7 +277,7 @@ fn row(fleet: &Fleet, action: Action, identity: &Identity) -> Option<(PlanRow, S
         phase: known.phase(),
         created_at: known.row.created_at,
         ends_at: known.row.ends_at,
-        rates: known.rates(),
+        rates: known.rates().into_owned(),
         prepaid: matches!(known.row.market, Market::Reserved { .. }),
     };
     Some((row, shown_name(known.row.name.as_deref(), &identity.id), known.row.offers.of(action)))
@@ -293,7 +293,7 @@ pub fn delete_offer(item: &StorageItem) -> Offer {
 fn storage_left(fleet: &Fleet, instance: &Identity, id: &ResourceId) -> (String, Rates) {
     let known = fleet.storage_of(&instance.account).find(|known| known.row.id == *id && !known.is_gone());
     match known {
-        Some(known) => (shown_name(known.row.name.as_deref(), id), known.rates()),
+        Some(known) => (shown_name(known.row.name.as_deref(), id), known.rates().into_owned()),
         None => (id.to_string(), Rates::unknown()),
     }
 }

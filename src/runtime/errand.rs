@@ -26,12 +26,13 @@ impl Errand {
 
     /// Takes in one event.
     pub fn take(&mut self, event: Event) {
-        let effects = app::update(&mut self.state, event, clock::now());
+        let effects = app::take(&mut self.state, event, clock::now());
         effects.into_iter().for_each(|effect| drop(self.performer.perform(effect)));
     }
 
     /// Finishes what is to be written down, gives the claim back and returns what is known.
-    pub fn end(self) -> State {
+    pub fn end(mut self) -> State {
+        app::settle(&mut self.state, clock::now());
         let collects = self.state.world.collects();
         self.performer.keeper.end(collects);
         self.state

@@ -69,6 +69,7 @@ async fn in_terminal(
     let mut ended = Ended::Left;
     loop {
         let now = clock::now();
+        app::settle(state, now);
         screen.draw(|frame| ui::draw(frame, state, look, now))?;
         if state.leaving {
             return Ok(ended);
@@ -105,7 +106,7 @@ async fn in_terminal(
         let mut event = first;
         let mut handled = 0;
         while let Some(next) = event {
-            for effect in app::update(state, next, clock::now()) {
+            for effect in app::take(state, next, clock::now()) {
                 match performer.perform(effect) {
                     Some(Effect::Repaint) => repaint(screen, state)?,
                     Some(Effect::Suspend) => {
@@ -133,7 +134,7 @@ async fn first_memory(state: &mut State, performer: &Performer, inbox: &mut Inbo
     while !state.world.remembered {
         tokio::select! {
             Some(event) = inbox.next() => {
-                for effect in app::update(state, event, clock::now()) {
+                for effect in app::take(state, event, clock::now()) {
                     drop(performer.perform(effect));
                 }
             }

@@ -141,7 +141,8 @@ impl Terminal {
         self.wait_end()
     }
 
-    fn take(&mut self, patience: Duration) -> bool {
+    /// Takes in what comes next; false when nothing comes for so long.
+    pub fn take(&mut self, patience: Duration) -> bool {
         match self.output.recv_timeout(patience) {
             Ok(bytes) => {
                 self.written.extend_from_slice(&bytes);
@@ -150,6 +151,15 @@ impl Terminal {
             }
             Err(_) => false,
         }
+    }
+
+    /// Takes in all that comes within a time. Returns how many bytes that were.
+    pub fn listen(&mut self, time: Duration) -> usize {
+        let (before, until) = (self.written.len(), Instant::now() + time);
+        while let Some(rest) = until.checked_duration_since(Instant::now()) {
+            self.take(rest);
+        }
+        self.written.len() - before
     }
 
     pub fn signal(&self, name: &str) {

@@ -205,7 +205,6 @@ fn resort(state: &mut State, now: Timestamp) {
 }
 
 fn intend(state: &mut State, intent: Intent, now: Timestamp) -> Vec<Effect> {
-    state.view.lines_stale = true;
     world::update(&mut state.world, WorldEvent::Intent(intent), now)
 }
 

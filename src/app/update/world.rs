@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
-use providers::model::{AccountName, Identity};
+use providers::model::{AccountName, Identity, Usage};
 use providers::provider::Poll;
 
 use crate::app::effect::Effect;
@@ -13,7 +13,6 @@ use crate::app::state::{TREND, World};
 use crate::rules::fleet::{Account, Consequence, Trouble};
 use crate::rules::memory::{AccountMemory, Collector, Keep, LedgerNotice, Memory, Owner};
 use crate::rules::plan::{Hindrance, Plan};
-use crate::rules::runway;
 use crate::rules::saga::{Authority, Input, OpId, Operation, Order, Outcome, Sight, Step};
 
 /// How often the claim on the ledger is renewed; it runs out after three times this.
@@ -25,13 +24,13 @@ const LOOK_ON: SignedDuration = SignedDuration::from_secs(5);
 /// How many ended actions the screen remembers.
 const RECENT: usize = 200;
 
-/// Whether an event may change what the fleet's lines show.
-pub fn changes_lines(event: &WorldEvent) -> bool {
-    !matches!(event, WorldEvent::Collector(_) | WorldEvent::Ledger(_))
-}
-
 pub fn update(world: &mut World, event: WorldEvent, now: Timestamp) -> Vec<Effect> {
-    let effects = match event {
+    // Most polls and ticks change no line, and say themselves when they do.
+    world.changed |= !matches!(
+        event,
+        WorldEvent::Tick | WorldEvent::Polled { .. } | WorldEvent::Collector(_) | WorldEvent::Ledger(_)
+    );
+    match event {
         WorldEvent::Tick => tick(world, now),
         WorldEvent::Remembered { memory, notices } => remembered(world, *memory, notices, now),
         WorldEvent::Collector(collector) => collector_known(world, collector, now),
@@ -69,10 +68,7 @@ pub fn update(world: &mut World, event: WorldEvent, now: Timestamp) -> Vec<Effec
             vec![]
         }
         WorldEvent::Intent(intent) => intend(world, intent, now),
-    };
-    world.totals = world.fleet.burn();
-    world.runway = runway::shortest(&world.fleet);
-    effects
+    }
 }
 
 impl World {
@@ -124,12 +120,16 @@ fn tick(world: &mut World, now: Timestamp) -> Vec<Effect> {
             effects.push(Effect::Recall);
         }
     }
-    world.fleet.prune(now);
+    if world.fleet.prune(now) {
+        world.changed = true;
+        world.trends.retain(|identity, _| world.fleet.instances.contains_key(identity));
+    }
     let due: Vec<OpId> = world
         .under_way()
         .filter(|operation| operation.next_wake().is_some_and(|at| at <= now))
         .map(|operation| operation.id)
         .collect();
+    world.changed |= !due.is_empty();
     for op in due {
         effects.extend(advance(world, op, Input::Tick, now));
     }
@@ -252,23 +252,19 @@ fn polled(world: &mut World, name: &AccountName, asked_at: Timestamp, poll: Poll
         .filter(|operation| operation.target.identity.account == *name)
         .map(|operation| (operation.id, Sight::of(&operation.target, &poll)))
         .collect();
-    let usage: Vec<_> = poll
-        .instances
-        .rows()
-        .iter()
-        .filter_map(|row| Some((row.id.clone(), row.usage.as_ref()?.mean_utilization()?)))
-        .collect();
+    let before = world.fleet.instances.len() + world.fleet.storage.len();
     let consequences = world.fleet.absorb(name, poll, now);
-    for (id, mean) in usage {
-        if let Some(identity) = world.fleet.instance(name, &id).map(|known| known.identity.clone()) {
-            let trend = world.trends.entry(identity).or_default();
+    let after = world.fleet.instances.len() + world.fleet.storage.len();
+    world.changed |= !consequences.is_empty() || !watched.is_empty() || before != after;
+    for known in world.fleet.instances_of(name).filter(|known| known.last_seen == now) {
+        if let Some(mean) = known.row.usage.as_ref().and_then(Usage::mean_utilization) {
+            let trend = world.trends.entry(known.identity.clone()).or_default();
             trend.push_back(mean as f32);
             while trend.len() > TREND {
                 trend.pop_front();
             }
         }
     }
-    world.trends.retain(|identity, _| world.fleet.instances.contains_key(identity));
     let mut effects = follow(world, name, consequences);
     // A list of another tenant's account proves nothing about ours.
     let trusted = world.fleet.trusts(name);
