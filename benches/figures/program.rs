@@ -58,7 +58,7 @@ pub fn hanging() -> Vec<Measured> {
         terminal.press(key);
         assert!(terminal.take(Duration::from_secs(5)), "no frame follows {key:?}");
         let mut took = pressed.elapsed();
-        while terminal.take(Duration::from_millis(20)) {
+        while terminal.take(Duration::from_millis(5)) {
             took = pressed.elapsed();
         }
         frames.push(took);

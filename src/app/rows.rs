@@ -163,20 +163,24 @@ pub fn rebuild(world: &World, view: &mut View, resort: bool, now: Timestamp) {
             view.hidden += 1;
             continue;
         }
-        while ranks.next_if(|(ranked, _)| *ranked < identity).is_some() {}
-        let rank = ranks.next_if(|(ranked, _)| *ranked == identity).map_or(usize::MAX, |(_, rank)| *rank);
+        // Equal ones share their texts, so that asking for that first reads none.
+        while ranks.next_if(|(ranked, _)| ranked != identity && ranked < identity).is_some() {}
+        let rank = ranks.next_if(|(ranked, _)| ranked == identity).map_or(usize::MAX, |(_, rank)| *rank);
         if let Some(group) = groups.add(world, &row) {
             placed.push(Placed { rank, key: sort_key(&row, view.sort, now), number: placed.len(), identity, group });
         }
     }
     placed.sort_by(|a, b| a.rank.cmp(&b.rank).then_with(|| a.key.cmp(&b.key)));
 
-    let next = view.ranks.values().max().map_or(0, |last| last + 1);
+    let next = view.ranks.iter().map(|(_, last)| last + 1).max().unwrap_or(0);
     let fresh = placed.iter().filter(|row| row.rank == usize::MAX).enumerate();
     let mut fresh: Vec<_> = fresh.map(|(place, row)| (row.number, row.identity, next + place)).collect();
-    // By number, since a map is filled fastest in its own order.
     fresh.sort_unstable_by_key(|(number, ..)| *number);
-    view.ranks.append(&mut fresh.into_iter().map(|(_, identity, rank)| (identity.clone(), rank)).collect());
+    let merged = !view.ranks.is_empty() && !fresh.is_empty();
+    view.ranks.extend(fresh.into_iter().map(|(_, identity, rank)| (identity.clone(), rank)));
+    if merged {
+        view.ranks.sort();
+    }
     let groups = groups.ordered(&placed);
     view.sums = groups.iter().filter_map(|group| Some((group.key.clone()?, group.sum.clone()))).collect();
     view.lines = lines(view, groups);

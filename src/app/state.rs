@@ -171,8 +171,9 @@ pub struct View {
     /// What was chosen; by itself the fleet is grouped by account from twenty rows on.
     pub group: Option<GroupName>,
     pub details: bool,
-    /// Places of the rows since they were last sorted: nothing jumps while people look.
-    pub ranks: BTreeMap<Identity, usize>,
+    /// Places of the rows since they were last sorted, in the order of identities: nothing jumps while people
+    /// look.
+    pub ranks: Vec<(Identity, usize)>,
     pub modals: Vec<Modal>,
     pub message: Option<Shown>,
     pub last_key: Option<(Key, Timestamp)>,
@@ -208,7 +209,7 @@ impl View {
             sort: SortName::Attention,
             group: None,
             details: true,
-            ranks: BTreeMap::new(),
+            ranks: Vec::new(),
             modals: Vec::new(),
             message: None,
             last_key: None,

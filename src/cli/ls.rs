@@ -226,7 +226,7 @@ struct Amount {
 impl Listing {
     pub fn of(state: &State, now: Timestamp) -> Self {
         let world = &state.world;
-        let totals = &world.totals;
+        let totals = world.fleet.burn();
         Listing {
             schema: "rentop.ls/1",
             as_of: now,

@@ -100,7 +100,7 @@ impl Setup {
             notices: self.notices.clone(),
             config_path: self.places.config_file.display().to_string(),
         };
-        let view = View::new(fixed, self.offered());
+        let view = View::new(fixed, self.offered(kind));
         let (inbox, outbox) = Inbox::new();
         let keeper = Keeper::start(self.places.state_dir.clone(), owner, outbox.clone(), kind != Kind::OneShot)
             .map_err(Stop::failed)?;
@@ -114,8 +114,8 @@ impl Setup {
         Look::of_environment(self.language, &config::process_environment)
     }
 
-    fn offered(&self) -> Vec<OfferedAccount> {
-        if self.config.path.is_some() {
+    fn offered(&self, kind: Kind) -> Vec<OfferedAccount> {
+        if kind != Kind::Screen || self.config.path.is_some() {
             return Vec::new();
         }
         config::keys_in_environment(&config::process_environment)

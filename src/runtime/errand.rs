@@ -31,8 +31,7 @@ impl Errand {
     }
 
     /// Finishes what is to be written down, gives the claim back and returns what is known.
-    pub fn end(mut self) -> State {
-        app::settle(&mut self.state, clock::now());
+    pub fn end(self) -> State {
         let collects = self.state.world.collects();
         self.performer.keeper.end(collects);
         self.state

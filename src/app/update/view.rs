@@ -483,6 +483,7 @@ fn in_name_field(state: &mut State, key: Key, now: Timestamp) -> Vec<Effect> {
 
 fn in_filter(state: &mut State, key: Key, now: Timestamp) -> Vec<Effect> {
     let Some(Modal::Filter { input, before }) = state.view.modals.last_mut() else { return vec![] };
+    let was = state.view.filter.clone();
     match key.code {
         Code::Esc => {
             state.view.filter = before.clone();
@@ -497,7 +498,9 @@ fn in_filter(state: &mut State, key: Key, now: Timestamp) -> Vec<Effect> {
             state.view.filter = input.value().to_owned();
         }
     }
-    resort(state, now);
+    if state.view.filter != was {
+        resort(state, now);
+    }
     vec![]
 }
 

@@ -10,7 +10,7 @@ use crate::app::effect::Effect;
 use crate::app::event::{Intent, WorldEvent};
 use crate::app::message::Msg;
 use crate::app::state::{TREND, World};
-use crate::rules::fleet::{Account, Consequence, Trouble};
+use crate::rules::fleet::{Account, Consequence, Known, Trouble};
 use crate::rules::memory::{AccountMemory, Collector, Keep, LedgerNotice, Memory, Owner};
 use crate::rules::plan::{Hindrance, Plan};
 use crate::rules::saga::{Authority, Input, OpId, Operation, Order, Outcome, Sight, Step};
@@ -180,9 +180,8 @@ fn remembered(world: &mut World, memory: Memory, notices: Vec<LedgerNotice>, now
             }
         }
     }
-    let accounts: Vec<AccountName> = world.fleet.accounts.iter().map(|account| account.name.clone()).collect();
-    world.fleet.instances = keyed(memory.instances, &accounts, |known| &known.identity);
-    world.fleet.storage = keyed(memory.storage, &accounts, |known| &known.identity);
+    world.fleet.instances = keyed(memory.instances, &world.fleet.accounts);
+    world.fleet.storage = keyed(memory.storage, &world.fleet.accounts);
     world.settings.single = memory.settings;
     for operation in memory.recent {
         world.operations.entry(operation.id).or_insert(operation);
@@ -212,11 +211,14 @@ fn take_up(world: &mut World, unfinished: Vec<(Operation, Owner)>, now: Timestam
     effects
 }
 
-fn keyed<T>(rows: Vec<T>, accounts: &[AccountName], identity: impl Fn(&T) -> &Identity) -> BTreeMap<Identity, T> {
-    rows.into_iter()
-        .filter(|row| accounts.contains(&identity(row).account))
-        .map(|row| (identity(&row).clone(), row))
-        .collect()
+/// The rows of accounts that are in the config, all with their account's own text for its name.
+fn keyed<T>(rows: Vec<Known<T>>, accounts: &[Account]) -> BTreeMap<Identity, Known<T>> {
+    let row = |mut known: Known<T>| {
+        let account = accounts.iter().find(|account| account.name == known.identity.account)?;
+        known.identity.account = account.name.clone();
+        Some((known.identity.clone(), known))
+    };
+    rows.into_iter().filter_map(row).collect()
 }
 
 fn collector_known(world: &mut World, collector: Collector, now: Timestamp) -> Vec<Effect> {
@@ -252,10 +254,15 @@ fn polled(world: &mut World, name: &AccountName, asked_at: Timestamp, poll: Poll
         .filter(|operation| operation.target.identity.account == *name)
         .map(|operation| (operation.id, Sight::of(&operation.target, &poll)))
         .collect();
-    let before = world.fleet.instances.len() + world.fleet.storage.len();
+    // What sums and lines are made of, beside the rows themselves.
+    let basis = |world: &World| {
+        let account = world.fleet.account(name)?;
+        let rows = world.fleet.instances.len() + world.fleet.storage.len();
+        Some((rows, account.balance.clone(), account.balance_error.clone(), account.problems.clone()))
+    };
+    let before = basis(world);
     let consequences = world.fleet.absorb(name, poll, now);
-    let after = world.fleet.instances.len() + world.fleet.storage.len();
-    world.changed |= !consequences.is_empty() || !watched.is_empty() || before != after;
+    world.changed |= !consequences.is_empty() || !watched.is_empty() || before != basis(world);
     for known in world.fleet.instances_of(name).filter(|known| known.last_seen == now) {
         if let Some(mean) = known.row.usage.as_ref().and_then(Usage::mean_utilization) {
             let trend = world.trends.entry(known.identity.clone()).or_default();
