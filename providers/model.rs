@@ -117,6 +117,20 @@ pub enum Phase {
 }
 
 impl Phase {
+    /// Every phase, in the order of a life.
+    pub const ALL: [Phase; 10] = [
+        Phase::Provisioning,
+        Phase::Running,
+        Phase::Stopping,
+        Phase::Stopped,
+        Phase::Reclaimed,
+        Phase::Unreachable,
+        Phase::Releasing,
+        Phase::Gone,
+        Phase::Failed,
+        Phase::Unknown,
+    ];
+
     /// The word of `--json` and of the ledger.
     pub fn word(self) -> &'static str {
         match self {

@@ -129,23 +129,10 @@ mod tests {
     use super::*;
     use unicode_width::UnicodeWidthStr;
 
-    const PHASES: [Phase; 10] = [
-        Phase::Provisioning,
-        Phase::Running,
-        Phase::Stopping,
-        Phase::Stopped,
-        Phase::Reclaimed,
-        Phase::Unreachable,
-        Phase::Releasing,
-        Phase::Gone,
-        Phase::Failed,
-        Phase::Unknown,
-    ];
-
     #[test]
     fn signs_in_columns_take_one_cell() {
         for set in [&UNICODE, &ASCII] {
-            let phases = PHASES.map(|phase| set.phase(phase));
+            let phases = Phase::ALL.map(|phase| set.phase(phase));
             let marks = [set.needs_you, set.marked, set.cursor, set.open, set.folded, set.dash, set.horizontal];
             let bars = [set.vertical, set.bar_full, set.bar_empty, set.done];
             for sign in phases.iter().chain(&marks).chain(&bars).chain(&set.corners).chain(&set.spark) {
@@ -162,11 +149,11 @@ mod tests {
     #[test]
     fn phases_of_which_one_must_be_told_from_another_look_different() {
         for set in [&UNICODE, &ASCII] {
-            let mut seen: Vec<&str> = PHASES.map(|phase| set.phase(phase)).to_vec();
+            let mut seen: Vec<&str> = Phase::ALL.map(|phase| set.phase(phase)).to_vec();
             seen.sort_unstable();
             seen.dedup();
             // Stopping and releasing share the sign for what is under way.
-            assert_eq!(seen.len(), PHASES.len() - 1);
+            assert_eq!(seen.len(), Phase::ALL.len() - 1);
         }
     }
 

@@ -439,7 +439,7 @@ fn nasty() -> Story {
             row.note = Some((*name).to_owned());
             row.provider_phase = Some((*name).to_owned());
             row.labels.insert((*name).to_owned(), (*name).to_owned());
-            row.phase = PHASES[at % PHASES.len()];
+            row.phase = Phase::ALL[at % Phase::ALL.len()];
             row
         })
         .collect();
@@ -450,19 +450,6 @@ fn nasty() -> Story {
     story.fail("locked", ErrorKind::Forbidden { message });
     story
 }
-
-const PHASES: [Phase; 10] = [
-    Phase::Running,
-    Phase::Provisioning,
-    Phase::Stopping,
-    Phase::Stopped,
-    Phase::Reclaimed,
-    Phase::Unreachable,
-    Phase::Releasing,
-    Phase::Gone,
-    Phase::Failed,
-    Phase::Unknown,
-];
 
 /// How many states of a screen have to bear any size.
 const STATES: usize = 13;
