@@ -1,6 +1,6 @@
 //! More about the line under the cursor: below the list, or at the side where there is room.
 
-use providers::model::{AccountName, Action, DataPlace, GpuSample, Instance, Market, Offer, Phase, ResourceId};
+use providers::model::{AccountName, Action, DataPlace, GpuSample, Instance, Market, Offer, Phase, ResourceId, Risk};
 use providers::money::{Burn, Rate};
 use ratatui::layout::Rect;
 
@@ -449,11 +449,14 @@ fn action_parts(scene: &Scene, known: &Known<Instance>, action: Action) -> (Runs
         let places = places(language, &effect.lost);
         parts.push(vec![run(language.phrase(&Phrase::Deletes { places: &places }), Role::Strong)]);
     }
+    // What is erased is said before what stays: a narrow window cuts the end.
+    let (erased, risks): (Vec<&Risk>, Vec<&Risk>) = effect.risks.iter().partition(|risk| **risk == Risk::ScratchErased);
+    parts.extend(erased.into_iter().map(|risk| vec![run(language.risk(*risk), Role::Strong)]));
     if !effect.kept.is_empty() {
         let places = places(language, &effect.kept);
         parts.push(vec![plain(language.phrase(&Phrase::Keeps { places: &places }))]);
     }
-    parts.extend(effect.risks.iter().map(|risk| vec![dim(language.risk(*risk))]));
+    parts.extend(risks.into_iter().map(|risk| vec![dim(language.risk(*risk))]));
     (head, parts)
 }
 
