@@ -45,6 +45,24 @@ impl Key {
     }
 }
 
+/// What the mouse did, and where: column and row from 0, which may lie outside the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mouse {
+    pub kind: MouseKind,
+    pub column: u16,
+    pub row: u16,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MouseKind {
+    /// The left button went down.
+    Press,
+    /// The left button went up, wherever that was.
+    Release,
+    WheelUp,
+    WheelDown,
+}
+
 /// What a person can ask for with a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {

@@ -1,7 +1,7 @@
 //! Everything that the program can ask for. Plain data: a test compares them, a log prints them.
 
 use jiff::Timestamp;
-use providers::model::{AccountName, Identity};
+use providers::model::{AccountName, Identity, SshEndpoint};
 use providers::provider::Ask;
 
 use crate::rules::memory::Keep;
@@ -38,6 +38,10 @@ pub enum Effect {
 
     // View effects: this screen's own.
     OpenPage(String),
+    /// Put a text into the clipboard, through the terminal.
+    Copy(String),
+    /// Lend the terminal to `ssh` until it ends.
+    Ssh(SshEndpoint),
     /// Add the account whose key is in this environment variable.
     AddOffered(String),
     /// Clear the terminal and paint all of it.

@@ -7,7 +7,7 @@ use providers::model::{AccountName, Identity, ProviderName};
 use providers::provider::{Accepted, Found, Poll};
 use serde::{Deserialize, Serialize};
 
-use crate::app::action::Key;
+use crate::app::action::{Key, Mouse};
 use crate::rules::fleet::Trouble;
 use crate::rules::memory::{Collector, LedgerNotice, Memory, Owner};
 use crate::rules::plan::Plan;
@@ -97,6 +97,7 @@ pub enum ViewEvent {
     Key(Key),
     /// A whole pasted text: never taken as keys.
     Paste(String),
+    Mouse(Mouse),
     Resize {
         width: u16,
         height: u16,
@@ -110,6 +111,8 @@ pub enum ViewEvent {
     },
     /// The account that was offered could not be added.
     NotAdded(String),
+    /// `ssh` has given the terminal back: what went wrong, if anything did.
+    SshEnded(Result<(), String>),
 }
 
 /// One line of a recorded stream.

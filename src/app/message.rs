@@ -76,6 +76,7 @@ pub enum Msg {
     OpeningPage { url: String },
     PageNotOpened { error: String, url: String },
     NoProblem,
+    SshFailed { error: String },
     OnlyLooking { host: String, pid: u32 },
     NotAdded { error: String },
     Begun { action: providers::model::Action, count: usize, saves: Vec<Rate>, goes_on: Vec<Rate> },

@@ -44,7 +44,9 @@ impl Performer {
             Effect::Claim => self.keeper.claim(),
             Effect::Recall => self.keeper.recall(),
             Effect::OpenPage(url) => open_page(url, self.outbox.clone()),
-            effect @ (Effect::AddOffered(_) | Effect::Repaint | Effect::Suspend) => return Some(effect),
+            effect @ (Effect::AddOffered(_) | Effect::Repaint | Effect::Suspend | Effect::Copy(_) | Effect::Ssh(_)) => {
+                return Some(effect);
+            }
         }
         None
     }

@@ -31,6 +31,13 @@ pub fn update(state: &mut State, event: ViewEvent, now: Timestamp) -> Vec<Effect
             pasted(state, &text, now);
             vec![]
         }
+        ViewEvent::Mouse(_) => vec![],
+        ViewEvent::SshEnded(ended) => {
+            if let Err(error) = ended {
+                say(&mut state.view, Msg::SshFailed { error }, now);
+            }
+            vec![Effect::Repaint]
+        }
         ViewEvent::Resize { width, height } => {
             (state.view.width, state.view.height) = (width, height);
             keep_cursor(&mut state.view);

@@ -298,6 +298,7 @@ pub fn message(message: &Msg, look: &Look, first: Currency) -> String {
         Msg::MineNow { name, on: true } => return format!("{name} 标为本人"),
         Msg::MineNow { name, on: false } => return format!("{name} 标为非本人：批量操作不会动它"),
         Msg::OpeningPage { url } => return format!("打开 {url}"),
+        Msg::SshFailed { error } => return format!("ssh：{error}"),
         Msg::PageNotOpened { error, url } => return format!("无法打开浏览器（{error}）：{url}"),
         Msg::OnlyLooking { host, pid } => return format!("未执行：由 {host}（{pid}）采集和操作"),
         Msg::NotAdded { error } => return format!("未添加：{error}"),

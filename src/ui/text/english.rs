@@ -340,6 +340,7 @@ pub fn message(message: &Msg, look: &Look, first: Currency) -> String {
         Msg::MineNow { name, on: true } => return format!("{name} is mine"),
         Msg::MineNow { name, on: false } => return format!("{name} is not mine: bulk actions leave it alone"),
         Msg::OpeningPage { url } => return format!("opens {url}"),
+        Msg::SshFailed { error } => return format!("ssh: {error}"),
         Msg::PageNotOpened { error, url } => return format!("no browser ({error}): {url}"),
         Msg::OnlyLooking { host, pid } => return format!("nothing was done: {host} ({pid}) collects and acts"),
         Msg::NotAdded { error } => return format!("not added: {error}"),
