@@ -308,6 +308,12 @@ pub struct SshEndpoint {
 }
 
 impl SshEndpoint {
+    /// The line that opens it in a shell; its parts hold nothing that a shell takes for its own.
+    pub fn command_line(&self) -> String {
+        let SshEndpoint { user, host, port, .. } = self;
+        if *port == 22 { format!("ssh {user}@{host}") } else { format!("ssh -p {port} {user}@{host}") }
+    }
+
     /// `None` when user or host hold anything but the characters of names and addresses, begin with a
     /// dash, or the port is 0.
     pub fn new(user: &str, host: &str, port: u16, direct: bool) -> Option<Self> {

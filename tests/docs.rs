@@ -7,7 +7,7 @@ use std::path::Path;
 use providers::PROVIDERS;
 use providers::money::Currency;
 use rentop::app::action::{Action, Code, Key};
-use rentop::app::keymap::{BINDINGS, Binding, Place, key_name};
+use rentop::app::keymap::{Binding, Bindings, Place, key_name};
 use rentop::config::Language;
 use rentop::ui::{Look, text};
 
@@ -24,15 +24,16 @@ fn table() -> String {
     let look = Look::of_environment(Language::English, &environment);
     let places = [
         (Place::Fleet, "in Fleet"),
+        (Place::Lists, "in Fleet and Storage"),
         (Place::Activity, "in Activity"),
         (Place::Everywhere, "everywhere"),
         (Place::Plan, "in a plan"),
     ];
-    let mut table = String::from("| key | where | what it does |\n|---|---|---|\n");
+    let mut table = String::from("| key | where | name | what it does |\n|---|---|---|---|\n");
     for (place, told) in places {
-        for binding in BINDINGS.iter().filter(|binding| binding.place == place) {
+        for binding in Bindings::default().all().iter().filter(|binding| binding.place == place) {
             let help = text::message(&binding.help, &look, Currency::USD);
-            table.push_str(&format!("| {} | {told} | {help} |\n", keys(binding)));
+            table.push_str(&format!("| {} | {told} | `{}` | {help} |\n", keys(binding), binding.action.word()));
         }
     }
     table
@@ -58,57 +59,23 @@ fn the_readmes_table_of_keys_is_the_programs() {
 }
 
 /// Every action, so that one without a key is found. A new one does not compile until it is here.
-fn all_actions() -> Vec<Action> {
-    use Action::*;
-    let next = |action| match action {
-        Quit => Some(Back),
-        Back => Some(Help),
-        Help => Some(Filter),
-        Filter => Some(Suspend),
-        Suspend => Some(Repaint),
-        Repaint => Some(Refresh),
-        Refresh => Some(ShowFleet),
-        ShowFleet => Some(ShowActivity),
-        ShowActivity => Some(NextView),
-        NextView => Some(Down),
-        Down => Some(Up),
-        Up => Some(PageDown),
-        PageDown => Some(PageUp),
-        PageUp => Some(First),
-        First => Some(Last),
-        Last => Some(Fold),
-        Fold => Some(Unfold),
-        Unfold => Some(Mark),
-        Mark => Some(Details),
-        Details => Some(Sort),
-        Sort => Some(Group),
-        Group => Some(Quick),
-        Quick => Some(StopOrStart),
-        StopOrStart => Some(End),
-        End => Some(TakeBack),
-        TakeBack => Some(Protect),
-        Protect => Some(Mine),
-        Mine => Some(Page),
-        Page => Some(Problem),
-        Problem => Some(Confirm),
-        Confirm => None,
-    };
-    std::iter::successors(Some(Quit), |action| next(*action)).collect()
-}
 
 #[test]
 fn every_action_has_a_key() {
-    for action in all_actions() {
-        assert!(BINDINGS.iter().any(|binding| binding.action == action && !binding.keys.is_empty()), "{action:?}");
+    for action in Action::ALL.iter().copied() {
+        assert!(
+            Bindings::default().all().iter().any(|binding| binding.action == action && !binding.keys.is_empty()),
+            "{action:?}"
+        );
     }
 }
 
 #[test]
 fn every_key_has_a_name_of_its_own() {
     let mut names = BTreeSet::new();
-    let keys: BTreeSet<String> =
-        BINDINGS.iter().flat_map(|binding| binding.keys).map(|key| format!("{key:?}")).collect();
-    let named: Vec<Key> = BINDINGS.iter().flat_map(|binding| binding.keys.iter().copied()).collect();
+    let bindings = Bindings::default();
+    let named: Vec<Key> = bindings.all().iter().flat_map(|binding| binding.keys.iter().copied()).collect();
+    let keys: BTreeSet<String> = named.iter().map(|key| format!("{key:?}")).collect();
     for key in named {
         assert!(key.code != Code::Other && !key_name(key).is_empty());
         names.insert(key_name(key));

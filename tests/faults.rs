@@ -710,17 +710,11 @@ async fn released_by(stage: &Stage, config: AccountConfig, read_only: bool) -> O
     let (inbox, outbox) = Inbox::new();
     std::fs::create_dir_all(stage.lab.state_dir()).unwrap();
     let keeper = Keeper::start(stage.lab.state_dir(), owner, outbox.clone(), false).unwrap();
-    let fixed = Fixed {
-        demo: false,
-        zone: jiff::tz::TimeZone::UTC,
-        currency: providers::money::Currency::USD,
-        notices: Vec::new(),
-        config_path: String::new(),
-    };
+    let fixed = Fixed::default();
     let accounts = vec![fleet::Account::new("team".into(), "runpod".into(), false)];
     let world = state::World::new(accounts, Rules::default(), false, "test".to_owned(), now);
     let state = State { world, view: View::new(fixed, Vec::new()), leaving: false };
-    let performer = Performer { accounts: Accounts::new([config]), keeper, outbox, read_only };
+    let performer = Performer { accounts: Accounts::new([config]), keeper, outbox, read_only, preferences: None };
     let mut errand = Errand::new(state, performer, inbox);
     errand.start();
     errand.run_until(|state| !state.world.fleet.instances.is_empty()).await.unwrap();

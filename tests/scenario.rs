@@ -17,9 +17,9 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use rentop::app::action::{Code, Key};
 use rentop::app::event::{Intent, ViewEvent, WorldEvent};
+use rentop::app::listing::Line;
 use rentop::app::message::SortName;
-use rentop::app::rows::Line;
-use rentop::app::state::{Fixed, Modal, OfferedAccount, View, World};
+use rentop::app::state::{Fixed, Modal, OfferedAccount, Question, View, World};
 use rentop::app::{self, Effect, Event, State};
 use rentop::config::Language;
 use rentop::rules::fleet::{Account, Freshness, Known};
@@ -112,13 +112,7 @@ impl Story {
     fn opened(accounts: &[&str], clock: &str) -> Self {
         let now = at(clock);
         let accounts = accounts.iter().map(|name| Account::new((*name).into(), "vast".into(), false)).collect();
-        let fixed = Fixed {
-            demo: false,
-            zone: jiff::tz::TimeZone::UTC,
-            currency: Currency::USD,
-            notices: Vec::new(),
-            config_path: "~/.config/rentop/config.toml".to_owned(),
-        };
+        let fixed = Fixed { config_path: "~/.config/rentop/config.toml".to_owned(), ..Fixed::default() };
         let world = World::new(accounts, Rules::default(), false, "ana@desk".to_owned(), now);
         let mut state = State { world, view: View::new(fixed, Vec::new()), leaving: false };
         let effects = app::update::start(&mut state, now);
@@ -210,7 +204,7 @@ impl Story {
     }
 
     fn key(&mut self, key: Key) {
-        self.wait_ms(300);
+        self.wait_ms(800);
         self.event(Event::View(ViewEvent::Key(key)));
     }
 
@@ -227,15 +221,15 @@ impl Story {
     fn on(&mut self, id: &str) -> &mut Self {
         self.code(Code::Home);
         while self.selected() != Some(id) {
-            let before = self.state.view.cursor.clone();
+            let before = self.state.view.fleet.cursor.clone();
             self.code(Code::Down);
-            assert_ne!(before, self.state.view.cursor, "there is no row {id}");
+            assert_ne!(before, self.state.view.fleet.cursor, "there is no row {id}");
         }
         self
     }
 
     fn selected(&self) -> Option<&str> {
-        self.state.view.selected().map(|identity| identity.id.as_str())
+        self.state.view.list().selected().map(|identity| identity.id.as_str())
     }
 
     fn account(&self, name: &str) -> &Account {
@@ -275,7 +269,9 @@ impl Story {
     /// The same without what an idle program asks for all the time.
     fn deeds(&mut self) -> Vec<Effect> {
         let mut effects = self.effects();
-        effects.retain(|effect| !matches!(effect, Effect::Poll { .. } | Effect::Keep(_) | Effect::Claim));
+        effects.retain(|effect| {
+            !matches!(effect, Effect::Poll { .. } | Effect::Keep(_) | Effect::Claim) && !is_own(effect)
+        });
         effects
     }
 
@@ -320,6 +316,11 @@ impl Story {
     }
 }
 
+/// An effect on this screen alone.
+fn is_own(effect: &Effect) -> bool {
+    matches!(effect, Effect::SavePreferences(_) | Effect::Copy(_) | Effect::Repaint)
+}
+
 fn listed(rows: Vec<Instance>) -> Poll {
     Poll {
         instances: Part::complete(rows),
@@ -359,7 +360,7 @@ fn a_retired_address_takes_no_machine_away() {
     story.press("e");
     story.shows("deprecated_endpoint");
     story.code(Code::Esc);
-    assert_eq!(story.now.duration_since(story.account("me").as_of.unwrap()), SignedDuration::from_millis(600_600));
+    assert_eq!(story.now.duration_since(story.account("me").as_of.unwrap()), SignedDuration::from_millis(601_600));
     story.shows("$2.18/h");
     story.shows_on("train-a", "10 m old");
     story.shows("this address is retired");
@@ -551,11 +552,11 @@ fn an_action_is_about_the_row_that_was_painted() {
     let mut story = Story::over(&["me"], "10:00:00");
     story.lists("me", vec![running("A", "2"), running("B", "1")]);
     story.press("o");
-    assert_eq!(story.state.view.sort, SortName::Cost);
+    assert_eq!(story.state.view.fleet.sort, SortName::Cost);
     story.on("B");
     story.pass(story.now + SignedDuration::from_secs(40)).lists("me", vec![running("A", "2"), running("B", "3")]);
-    let first = |story: &Story| match &story.state.view.lines[0] {
-        Line::Instance(identity) => identity.id.to_string(),
+    let first = |story: &Story| match &story.state.view.fleet.lines[0] {
+        Line::Resource(identity) => identity.id.to_string(),
         line => panic!("{line:?}"),
     };
     assert_eq!((first(&story).as_str(), story.selected()), ("B", Some("B")), "sorted anew, and the cursor with it");
@@ -619,7 +620,7 @@ fn habits_send_nothing() {
         story.on("a").effects();
         if in_filter {
             story.press("/xs");
-            assert_eq!(story.state.view.filter, "xs");
+            assert_eq!(story.state.view.fleet.filter, "xs");
         }
         for key in keys {
             story.key(key);
@@ -640,13 +641,13 @@ fn a_paste_is_never_keys() {
     assert!(!story.state.leaving && story.state.view.modals.is_empty());
     story.shows("pasted text is not taken as keys");
     story.press("/").paste(PASTED);
-    assert_eq!(story.state.view.filter, "release all x D y yes q");
+    assert_eq!(story.state.view.fleet.filter, "release all x D y yes q");
     assert!(matches!(story.state.view.modals.as_slice(), [Modal::Filter { .. }]), "a line break is no Enter");
     story.paste("\u{1b}[31m\u{202e}red\u{7}");
-    assert_eq!(story.state.view.filter, "release all x D y yes qred");
+    assert_eq!(story.state.view.fleet.filter, "release all x D y yes qred");
     story.code(Code::Esc).press("x").press("x").paste("a\n");
     let field = |story: &Story| match story.state.view.modals.last() {
-        Some(Modal::Plan { field: Some(input), .. }) => input.value().to_owned(),
+        Some(Modal::Plan(Question { field: Some(input), .. })) => input.value().to_owned(),
         modal => panic!("{modal:?}"),
     };
     assert_eq!(field(&story), "");
@@ -666,7 +667,7 @@ fn a_held_key_acts_once_and_a_moving_one_moves() {
             story.wait_ms(if repeats { 400 } else { 30 });
             story.event(Event::View(ViewEvent::Key(Key { repeat: repeats, ..key })));
         }
-        assert!(matches!(story.state.view.modals.as_slice(), [Modal::Plan { field: None, .. }]));
+        assert!(matches!(story.state.view.modals.as_slice(), [Modal::Plan(Question { field: None, .. })]));
         story.code(Code::Esc);
     }
     story.press("s");
@@ -676,7 +677,7 @@ fn a_held_key_acts_once_and_a_moving_one_moves() {
     }
     assert_eq!(story.state.world.operations.len(), 1);
     story.press("u").code(Code::Home);
-    let place = |story: &Story| story.state.view.cursor_at().unwrap();
+    let place = |story: &Story| story.state.view.list().cursor_at().unwrap();
     let down = Key::plain(Code::Down);
     story.key(down);
     assert_eq!(place(&story), 1);
@@ -813,7 +814,7 @@ fn a_second_screen_performs_no_world_effects_until_it_takes_over() {
     story.shows("nothing was done: desk (4711) collects and acts");
     story.wait_ms(20_000);
     let effects = story.effects();
-    let looks_on = |effect: &Effect| matches!(effect, Effect::Claim | Effect::Recall);
+    let looks_on = |effect: &Effect| matches!(effect, Effect::Claim | Effect::Recall) || is_own(effect);
     assert!(effects.iter().all(looks_on) && effects.len() >= 6, "{effects:?}");
     assert!(story.state.world.operations.is_empty() && story.state.world.settings.single.is_empty());
     // It sees what the other one writes down.
@@ -869,7 +870,7 @@ fn read_only_begins_nothing_on_any_path() {
         story.lists("me", vec![running("a", "2"), stopped("b")]);
         // A plan from before, which does not know of it.
         story.on("a").press("x");
-        let Some(Modal::Plan { plan, .. }) = story.state.view.modals.pop() else { panic!("no plan") };
+        let Some(Modal::Plan(Question { plan, .. })) = story.state.view.modals.pop() else { panic!("no plan") };
         if whole {
             story.state.world.read_only = true;
         } else {
@@ -893,7 +894,7 @@ fn read_only_begins_nothing_on_any_path() {
 fn a_plan_that_loses_data_is_not_begun_by_a_countdown() {
     let mut story = Story::over(&["me"], "10:00:00");
     story.lists("me", vec![running("a", "2")]).on("a").press("x");
-    let Some(Modal::Plan { plan, .. }) = story.state.view.modals.pop() else { panic!("no plan") };
+    let Some(Modal::Plan(Question { plan, .. })) = story.state.view.modals.pop() else { panic!("no plan") };
     story.effects();
     story.world(WorldEvent::Intent(Intent::Begin { plan, authority: rentop::rules::saga::Authority::LosesNothing }));
     story.wait_ms(60_000);
@@ -1022,8 +1023,8 @@ fn every_change_of_size_paints_everything() {
         assert_eq!(story.selected(), Some("m25"));
     }
     let view = &story.state.view;
-    let seen = view.top..view.top + usize::from(view.body_height());
-    assert!(seen.contains(&view.cursor_at().unwrap()), "{seen:?}");
+    let seen = view.list().top..view.list().top + usize::from(view.body_height());
+    assert!(seen.contains(&view.list().cursor_at().unwrap()), "{seen:?}");
     story.event(Event::View(ViewEvent::Resumed));
     assert_eq!(story.effects(), [Effect::Repaint]);
 }
@@ -1103,7 +1104,7 @@ fn recorded_events_lead_to_the_same_world() {
     }];
     told.world(events[0].clone());
     told.on("a").press("x");
-    let Some(Modal::Plan { plan, .. }) = told.state.view.modals.pop() else { panic!("no plan") };
+    let Some(Modal::Plan(Question { plan, .. })) = told.state.view.modals.pop() else { panic!("no plan") };
     let authority = rentop::rules::saga::Authority::Typed("a".to_owned());
     events.push(WorldEvent::Intent(Intent::Begin { plan, authority }));
     told.world(events[1].clone());

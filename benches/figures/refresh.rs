@@ -157,13 +157,7 @@ fn errand(folder: &std::path::Path, served: &[Served]) -> Errand {
         .collect();
     let accounts =
         configs.iter().map(|config| Account::new(config.name.clone(), config.provider.name.into(), false)).collect();
-    let fixed = Fixed {
-        demo: false,
-        zone: jiff::tz::TimeZone::UTC,
-        currency: providers::money::Currency::USD,
-        notices: Vec::new(),
-        config_path: String::new(),
-    };
+    let fixed = Fixed::default();
     let state = State {
         world: World::new(accounts, Rules::default(), false, "ana@desk".to_owned(), clock::now()),
         view: View::new(fixed, Vec::new()),
@@ -172,7 +166,7 @@ fn errand(folder: &std::path::Path, served: &[Served]) -> Errand {
     let (inbox, outbox) = Inbox::new();
     let owner = Owner { host: "desk".to_owned(), pid: std::process::id() };
     let keeper = Keeper::start(folder.join("state"), owner, outbox.clone(), false).expect("a thread of its own");
-    let performer = Performer { accounts: Accounts::new(configs), keeper, outbox, read_only: false };
+    let performer = Performer { accounts: Accounts::new(configs), keeper, outbox, read_only: false, preferences: None };
     Errand::new(state, performer, inbox)
 }
 

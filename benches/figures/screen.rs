@@ -4,10 +4,8 @@ use std::collections::VecDeque;
 use std::io::{BufWriter, Sink, sink};
 use std::time::{Duration, Instant};
 
-use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use providers::model::AccountName;
-use providers::money::Currency;
 use providers::provider::{Part, Poll, Reading};
 use ratatui::backend::CrosstermBackend;
 use ratatui::layout::Rect;
@@ -55,13 +53,7 @@ impl Desk {
             instances,
             ..Memory::default()
         };
-        let fixed = Fixed {
-            demo: false,
-            zone: TimeZone::UTC,
-            currency: Currency::USD,
-            notices: Vec::new(),
-            config_path: String::new(),
-        };
+        let fixed = Fixed::default();
         let accounts = names.into_iter().map(|name| Account::new(name, "runpod".into(), false)).collect();
         let look = Look::of_environment(Language::English, &|name| (name == "COLORTERM").then(|| "truecolor".into()));
         // As the program's own, with nobody behind it.

@@ -63,46 +63,79 @@ pub enum MouseKind {
     WheelDown,
 }
 
-/// What a person can ask for with a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Action {
-    Quit,
-    Back,
-    Help,
-    Filter,
-    Suspend,
-    Repaint,
-    Refresh,
-    ShowFleet,
-    ShowActivity,
-    NextView,
-    Down,
-    Up,
-    PageDown,
-    PageUp,
-    First,
-    Last,
-    Fold,
-    Unfold,
-    Mark,
-    Details,
-    Sort,
-    Group,
-    Quick,
-    StopOrStart,
-    End,
-    TakeBack,
-    Protect,
-    Mine,
-    Page,
-    Problem,
+/// Defines the actions, each with the word that the config and the palette call it by.
+macro_rules! actions {
+    ($($(#[$doc:meta])* $action:ident $word:literal,)*) => {
+        /// What a person can ask for with a key.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Action {
+            $($(#[$doc])* $action,)*
+        }
+
+        impl Action {
+            /// All of them, in this order.
+            pub const ALL: &[Action] = &[$(Action::$action,)*];
+
+            /// Its name in the config.
+            pub fn word(self) -> &'static str {
+                match self {
+                    $(Action::$action => $word,)*
+                }
+            }
+        }
+    };
+}
+
+actions! {
+    StopOrStart "stop",
+    /// Release an instance, delete a storage item.
+    End "end",
+    TakeBack "undo",
+    Mark "mark",
+    Details "details",
+    Filter "filter",
+    Sort "sort",
+    Group "group",
+    Quick "quick-filter",
+    Columns "columns",
+    Protect "protect",
+    Mine "mine",
+    Ssh "ssh",
+    CopySsh "copy-ssh",
+    Page "page",
+    Problem "error",
+    Fold "fold",
+    Unfold "unfold",
+    Down "down",
+    Up "up",
+    PageDown "page-down",
+    PageUp "page-up",
+    First "first",
+    Last "last",
+    ShowFleet "fleet",
+    ShowStorage "storage",
+    ShowActivity "activity",
+    NextView "next-view",
+    Refresh "refresh",
+    Repaint "repaint",
+    Suspend "suspend",
+    Palette "palette",
+    Back "back",
+    Help "help",
+    Quit "quit",
     /// In a plan: yes, when nothing is lost.
-    Confirm,
+    Confirm "confirm",
 }
 
 impl Action {
     /// Moving is meant when its key is held; everything else acts once.
     pub fn moves(self) -> bool {
         matches!(self, Action::Down | Action::Up | Action::PageDown | Action::PageUp)
+    }
+
+    /// What a second press would undo or make worse: a key that is held must not come to it twice, although
+    /// its first repeat comes late.
+    pub fn is_weighty(self) -> bool {
+        matches!(self, Action::StopOrStart | Action::End | Action::Confirm | Action::Protect | Action::Mine)
     }
 }

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use providers::model::{AccountName, Identity, SshEndpoint};
 use providers::provider::Ask;
 
+use super::preferences::Preferences;
 use crate::rules::memory::Keep;
 use crate::rules::saga::{OpId, Operation, Permit};
 use crate::rules::settings::Setting;
@@ -44,6 +45,8 @@ pub enum Effect {
     Ssh(SshEndpoint),
     /// Add the account whose key is in this environment variable.
     AddOffered(String),
+    /// Write down how this screen was set up.
+    SavePreferences(Preferences),
     /// Clear the terminal and paint all of it.
     Repaint,
     /// Leave the screen to the shell until the program is brought back.

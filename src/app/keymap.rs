@@ -1,4 +1,7 @@
-//! The table of bindings: dispatch, footer, help and the README's table all come from it.
+//! The table of bindings: dispatch, footer, help, palette, the config's `[keys]` and the README's table all
+//! come from it.
+
+use std::borrow::Cow;
 
 use super::action::{Action, Code, Key};
 use super::message::Msg;
@@ -9,6 +12,8 @@ use super::state::Tab;
 pub enum Place {
     /// In every view.
     Everywhere,
+    /// In the lists of what is rented: Fleet and Storage.
+    Lists,
     Fleet,
     Activity,
     /// In a plan's window.
@@ -16,10 +21,10 @@ pub enum Place {
 }
 
 /// One meaning of one or more keys.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Binding {
     pub place: Place,
-    pub keys: &'static [Key],
+    pub keys: Cow<'static, [Key]>,
     pub action: Action,
     /// For the footer; empty keeps it out of the footer.
     pub hint: Option<Msg>,
@@ -30,30 +35,33 @@ pub struct Binding {
 }
 
 const fn binding(place: Place, keys: &'static [Key], action: Action, hint: Option<Msg>, help: Msg) -> Binding {
-    Binding { place, keys, action, hint, help, danger: false }
+    Binding { place, keys: Cow::Borrowed(keys), action, hint, help, danger: false }
 }
 
 const fn danger(place: Place, keys: &'static [Key], action: Action, hint: Msg, help: Msg) -> Binding {
-    Binding { place, keys, action, hint: Some(hint), help, danger: true }
+    Binding { place, keys: Cow::Borrowed(keys), action, hint: Some(hint), help, danger: true }
 }
 
 use Action as A;
-use Place::{Activity, Everywhere, Fleet, Plan};
+use Place::{Activity, Everywhere, Fleet, Lists, Plan};
 
 /// THE table. The order is that of footer and help.
-pub static BINDINGS: &[Binding] = &[
+static STANDARD: &[Binding] = &[
     danger(Fleet, &[Key::char('s')], A::StopOrStart, Msg::HintStop, Msg::HelpStop),
-    danger(Fleet, &[Key::char('x')], A::End, Msg::HintRelease, Msg::HelpRelease),
-    binding(Fleet, &[Key::char('u')], A::TakeBack, Some(Msg::HintTakeBack), Msg::HelpTakeBack),
-    binding(Fleet, &[Key::char(' ')], A::Mark, Some(Msg::HintMark), Msg::HelpMark),
-    binding(Fleet, &[Key::plain(Code::Enter)], A::Details, Some(Msg::HintDetails), Msg::HelpDetails),
-    binding(Fleet, &[Key::char('/')], A::Filter, Some(Msg::HintFilter), Msg::HelpFilter),
-    binding(Fleet, &[Key::char('o')], A::Sort, Some(Msg::HintSort), Msg::HelpSort),
-    binding(Fleet, &[Key::char('g')], A::Group, Some(Msg::HintGroup), Msg::HelpGroup),
+    danger(Lists, &[Key::char('x')], A::End, Msg::HintRelease, Msg::HelpRelease),
+    binding(Lists, &[Key::char('u')], A::TakeBack, Some(Msg::HintTakeBack), Msg::HelpTakeBack),
+    binding(Lists, &[Key::char(' ')], A::Mark, Some(Msg::HintMark), Msg::HelpMark),
+    binding(Lists, &[Key::plain(Code::Enter)], A::Details, Some(Msg::HintDetails), Msg::HelpDetails),
+    binding(Lists, &[Key::char('/')], A::Filter, Some(Msg::HintFilter), Msg::HelpFilter),
     binding(Fleet, &[Key::char('f')], A::Quick, Some(Msg::HintQuick), Msg::HelpQuick),
-    binding(Fleet, &[Key::char('p')], A::Protect, None, Msg::HelpProtect),
-    binding(Fleet, &[Key::char('m')], A::Mine, None, Msg::HelpMine),
-    binding(Fleet, &[Key::char('b')], A::Page, None, Msg::HelpPage),
+    binding(Lists, &[Key::char('o')], A::Sort, Some(Msg::HintSort), Msg::HelpSort),
+    binding(Fleet, &[Key::char('g')], A::Group, Some(Msg::HintGroup), Msg::HelpGroup),
+    binding(Fleet, &[Key::char('v')], A::Columns, None, Msg::HelpColumns),
+    binding(Lists, &[Key::char('p')], A::Protect, None, Msg::HelpProtect),
+    binding(Lists, &[Key::char('m')], A::Mine, None, Msg::HelpMine),
+    binding(Fleet, &[Key::char('!')], A::Ssh, None, Msg::HelpSsh),
+    binding(Fleet, &[Key::char('y')], A::CopySsh, None, Msg::HelpCopySsh),
+    binding(Lists, &[Key::char('b')], A::Page, None, Msg::HelpPage),
     binding(Fleet, &[Key::char('h'), Key::plain(Code::Left)], A::Fold, None, Msg::HelpFold),
     binding(Fleet, &[Key::char('l'), Key::plain(Code::Right)], A::Unfold, None, Msg::HelpUnfold),
     binding(Activity, &[Key::char('u')], A::TakeBack, Some(Msg::HintTakeBack), Msg::HelpTakeBack),
@@ -65,11 +73,13 @@ pub static BINDINGS: &[Binding] = &[
     binding(Everywhere, &[Key::plain(Code::Home)], A::First, None, Msg::HelpFirst),
     binding(Everywhere, &[Key::plain(Code::End)], A::Last, None, Msg::HelpLast),
     binding(Everywhere, &[Key::char('1')], A::ShowFleet, None, Msg::HelpShowFleet),
+    binding(Everywhere, &[Key::char('3')], A::ShowStorage, None, Msg::HelpShowStorage),
     binding(Everywhere, &[Key::char('6')], A::ShowActivity, None, Msg::HelpShowActivity),
     binding(Everywhere, &[Key::plain(Code::Tab)], A::NextView, None, Msg::HelpNextView),
     binding(Everywhere, &[Key::plain(Code::F(5))], A::Refresh, None, Msg::HelpRefresh),
     binding(Everywhere, &[Key::ctrl('l')], A::Repaint, None, Msg::HelpRepaint),
     binding(Everywhere, &[Key::ctrl('z')], A::Suspend, None, Msg::HelpSuspend),
+    binding(Everywhere, &[Key::char(':')], A::Palette, Some(Msg::HintPalette), Msg::HelpPalette),
     binding(Everywhere, &[Key::plain(Code::Esc)], A::Back, None, Msg::HelpBack),
     binding(Everywhere, &[Key::char('?')], A::Help, Some(Msg::HintHelp), Msg::HelpHelp),
     binding(Everywhere, &[Key::char('q'), Key::ctrl('c')], A::Quit, Some(Msg::HintQuit), Msg::HelpQuit),
@@ -81,35 +91,176 @@ pub static BINDINGS: &[Binding] = &[
     binding(Plan, &[Key::plain(Code::Esc)], A::Back, Some(Msg::HintCancel), Msg::HelpCancel),
 ];
 
-impl Place {
-    fn of(tab: Tab) -> Place {
-        match tab {
-            Tab::Fleet => Fleet,
-            Tab::Activity => Activity,
-        }
+/// The ways out: they mean the same whatever the config says.
+const FIXED: [(Key, Action); 2] = [(Key::plain(Code::Esc), Action::Back), (Key::ctrl('c'), Action::Quit)];
+
+/// Rows of a keyboard as most hands know it.
+const ROWS: [&str; 3] = ["qwertyuiop", "asdfghjkl", "zxcvbnm"];
+
+/// What is wrong with a wish for other keys.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KeyMistake {
+    #[error("there is no such action{}", nearest_action(.0))]
+    UnknownAction(String),
+    #[error("`{0}` is no key; write one character, or enter, space, tab, esc, up, f5, ctrl-r, alt-x and the like")]
+    UnknownKey(String),
+    #[error("{} means {by} there already", key_name(*.key))]
+    Taken { key: Key, by: &'static str },
+    #[error("{} always means {always}", key_name(*.key))]
+    Fixed { key: Key, always: &'static str },
+    #[error("{} is a Shift away from {}, which ends or stops things", key_name(*.0), key_name(*.1))]
+    ShiftFromDanger(Key, Key),
+    #[error("{} is beside {}, and both end or stop things", key_name(*.0), key_name(*.1))]
+    BesideDanger(Key, Key),
+    #[error("enter and space never confirm a plan")]
+    Habit,
+}
+
+fn nearest_action(word: &str) -> String {
+    let words = Action::ALL.iter().map(|action| action.word());
+    let near = words.map(|known| (strsim::jaro_winkler(known, word), known)).max_by(|a, b| a.0.total_cmp(&b.0));
+    near.filter(|(score, _)| *score > 0.7).map_or_else(String::new, |(_, known)| format!("; did you mean `{known}`?"))
+}
+
+/// The bindings in force.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bindings(Vec<Binding>);
+
+impl Default for Bindings {
+    fn default() -> Self {
+        Bindings(STANDARD.to_vec())
     }
 }
 
-/// What a key means in a view.
-pub fn action_in(tab: Tab, key: Key) -> Option<Action> {
-    find(Place::of(tab), key).or_else(|| find(Everywhere, key))
+impl Bindings {
+    /// The standard with other keys for some actions, each wish an action's word and its keys. Each mistake
+    /// comes with the place of its wish.
+    pub fn with(wishes: &[(&str, &[String])]) -> Result<Self, Vec<(usize, KeyMistake)>> {
+        let mut bindings = Bindings::default();
+        let mut mistakes = Vec::new();
+        let mut wished: Vec<(usize, Action)> = Vec::new();
+        for (at, (word, names)) in wishes.iter().enumerate() {
+            let Some(action) = Action::ALL.iter().copied().find(|action| action.word() == *word) else {
+                mistakes.push((at, KeyMistake::UnknownAction((*word).to_owned())));
+                continue;
+            };
+            let mut keys = Vec::new();
+            for name in *names {
+                match parse_key(name) {
+                    Some(key) => keys.push(key),
+                    None => mistakes.push((at, KeyMistake::UnknownKey(providers::text::clean(name)))),
+                }
+            }
+            // What is fixed stays, and is given to nothing else.
+            for (fixed, meaning) in FIXED {
+                match (meaning == action, keys.contains(&fixed)) {
+                    (true, false) => keys.push(fixed),
+                    (false, true) => mistakes.push((at, KeyMistake::Fixed { key: fixed, always: meaning.word() })),
+                    _ => {}
+                }
+            }
+            let habits = [Key::plain(Code::Enter), Key::char(' ')];
+            if action == Action::Confirm && habits.iter().any(|key| keys.contains(key)) {
+                mistakes.push((at, KeyMistake::Habit));
+            }
+            wished.push((at, action));
+            for binding in bindings.0.iter_mut().filter(|binding| binding.action == action) {
+                binding.keys = Cow::Owned(keys.clone());
+            }
+        }
+        for (action, mistake) in bindings.mistakes() {
+            // Told where somebody can mend it.
+            let at = wished.iter().rev().find(|(_, wished)| *wished == action).or(wished.last());
+            mistakes.push((at.map_or(0, |(at, _)| *at), mistake));
+        }
+        mistakes.dedup();
+        if mistakes.is_empty() { Ok(bindings) } else { Err(mistakes) }
+    }
+
+    /// Two meanings of one key in a view, and keys from which a slip of the finger does harm.
+    fn mistakes(&self) -> Vec<(Action, KeyMistake)> {
+        let mut found = Vec::new();
+        for places in [places_of(Tab::Fleet), places_of(Tab::Storage), places_of(Tab::Activity), &[Plan]] {
+            let here: Vec<(Key, &Binding)> = self
+                .0
+                .iter()
+                .filter(|binding| places.contains(&binding.place))
+                .flat_map(|binding| binding.keys.iter().map(move |key| (*key, binding)))
+                .collect();
+            for (at, (key, binding)) in here.iter().enumerate() {
+                for (other, one) in &here[..at] {
+                    if other == key {
+                        found.push((binding.action, KeyMistake::Taken { key: *key, by: one.action.word() }));
+                    }
+                }
+                for (other, one) in here.iter().filter(|(_, one)| one.danger) {
+                    if shift_apart(*key, *other) && one.action != binding.action {
+                        found.push((binding.action, KeyMistake::ShiftFromDanger(*key, *other)));
+                    }
+                    if binding.danger && beside(*key, *other) {
+                        found.push((binding.action, KeyMistake::BesideDanger(*key, *other)));
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    pub fn all(&self) -> &[Binding] {
+        &self.0
+    }
+
+    /// What a key means in a view.
+    pub fn action_in(&self, tab: Tab, key: Key) -> Option<Action> {
+        self.find(places_of(tab), key)
+    }
+
+    /// What a key means in a plan's window.
+    pub fn action_in_plan(&self, key: Key) -> Option<Action> {
+        self.find(&[Plan], key)
+    }
+
+    fn find(&self, places: &[Place], key: Key) -> Option<Action> {
+        let key = Key { repeat: false, ..key };
+        let mut bindings = self.0.iter();
+        let binding = bindings.find(|binding| places.contains(&binding.place) && binding.keys.contains(&key));
+        binding.map(|binding| binding.action)
+    }
+
+    /// The bindings that count in a view.
+    pub fn of(&self, tab: Tab) -> impl Iterator<Item = &Binding> {
+        let places = places_of(tab);
+        self.0.iter().filter(move |binding| places.contains(&binding.place))
+    }
+
+    /// The first key of an action, wherever it counts.
+    pub fn key_of(&self, action: Action) -> Option<Key> {
+        let binding = self.0.iter().find(|binding| binding.action == action)?;
+        binding.keys.first().copied()
+    }
 }
 
-/// What a key means in a plan's window.
-pub fn action_in_plan(key: Key) -> Option<Action> {
-    find(Plan, key)
+fn places_of(tab: Tab) -> &'static [Place] {
+    match tab {
+        Tab::Fleet => &[Fleet, Lists, Everywhere],
+        Tab::Storage => &[Lists, Everywhere],
+        Tab::Activity => &[Activity, Everywhere],
+    }
 }
 
-fn find(place: Place, key: Key) -> Option<Action> {
-    let key = Key { repeat: false, ..key };
-    BINDINGS.iter().find(|binding| binding.place == place && binding.keys.contains(&key)).map(|binding| binding.action)
+fn shift_apart(a: Key, b: Key) -> bool {
+    match (a.code, b.code) {
+        (Code::Char(one), Code::Char(two)) => {
+            one != two && one.eq_ignore_ascii_case(&two) && (a.ctrl, a.alt) == (b.ctrl, b.alt)
+        }
+        _ => false,
+    }
 }
 
-/// The bindings that count in a view, its own first.
-pub fn bindings_of(tab: Tab) -> impl Iterator<Item = &'static Binding> {
-    let place = Place::of(tab);
-    let own = BINDINGS.iter().filter(move |binding| binding.place == place);
-    own.chain(BINDINGS.iter().filter(|binding| binding.place == Everywhere))
+fn beside(a: Key, b: Key) -> bool {
+    let (Code::Char(one), Code::Char(two)) = (a.code, b.code) else { return false };
+    let neighbours = [format!("{one}{two}").to_lowercase(), format!("{two}{one}").to_lowercase()];
+    ROWS.iter().any(|row| neighbours.iter().any(|pair| row.contains(pair.as_str())))
 }
 
 /// A key's name as people write it.
@@ -141,33 +292,66 @@ pub fn key_name(key: Key) -> String {
     }
 }
 
+/// Reads a key's name from the config, in any case but that of a letter by itself.
+fn parse_key(name: &str) -> Option<Key> {
+    let mut key = Key::plain(Code::Other);
+    let mut rest = name.trim();
+    loop {
+        let lower = rest.to_ascii_lowercase();
+        let (modifier, cut) = match () {
+            () if lower.starts_with("ctrl-") => (&mut key.ctrl, 5),
+            () if lower.starts_with("alt-") => (&mut key.alt, 4),
+            () => break,
+        };
+        *modifier = true;
+        rest = &rest[cut..];
+    }
+    let mut characters = rest.chars();
+    key.code = match (characters.next(), characters.next()) {
+        (Some(c), None) if key.ctrl => Code::Char(c.to_ascii_lowercase()),
+        (Some(c), None) if !c.is_control() => Code::Char(c),
+        _ => match rest.to_ascii_lowercase().as_str() {
+            "space" => Code::Char(' '),
+            "enter" => Code::Enter,
+            "esc" => Code::Esc,
+            "tab" => Code::Tab,
+            "backspace" => Code::Backspace,
+            "delete" => Code::Delete,
+            "up" => Code::Up,
+            "down" => Code::Down,
+            "left" => Code::Left,
+            "right" => Code::Right,
+            "home" => Code::Home,
+            "end" => Code::End,
+            "pgup" => Code::PageUp,
+            "pgdn" => Code::PageDown,
+            function => Code::F(function.strip_prefix('f')?.parse().ok().filter(|n| (1..=24).contains(n))?),
+        },
+    };
+    Some(key)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rstest::rstest;
+
+    const TABS: [Tab; 3] = [Tab::Fleet, Tab::Storage, Tab::Activity];
 
     #[test]
-    fn no_key_means_two_things_in_a_view() {
-        for place in [Fleet, Activity, Plan] {
-            let here: Vec<_> = BINDINGS
-                .iter()
-                .filter(|binding| binding.place == place || (place != Plan && binding.place == Everywhere))
-                .flat_map(|binding| binding.keys.iter().map(move |key| (key, binding.action)))
-                .collect();
-            for (at, (key, action)) in here.iter().enumerate() {
-                let again = here[at + 1..].iter().find(|(other, _)| other == key);
-                assert!(again.is_none(), "{} means {action:?} and {again:?} in {place:?}", key_name(**key));
-            }
-        }
+    fn no_key_of_the_standard_means_two_things_or_does_harm_by_a_slip() {
+        assert_eq!(Bindings::default().mistakes(), []);
     }
 
     /// A slip of the finger, or a Shift too many, next to a key that ends things does nothing.
     #[test]
     fn the_neighbours_of_dangerous_keys_are_unbound() {
+        let bindings = Bindings::default();
         for c in ['i', 'r', 'd', 'S', 'X', 'C'] {
-            for tab in [Tab::Fleet, Tab::Activity] {
-                assert_eq!(action_in(tab, Key::char(c)), None, "{c}");
+            for tab in TABS {
+                assert_eq!(bindings.action_in(tab, Key::char(c)), None, "{c}");
             }
-            assert_eq!(action_in_plan(Key::char(c)), None, "{c}");
+            assert_eq!(bindings.action_in_plan(Key::char(c)), None, "{c}");
         }
     }
 
@@ -185,10 +369,58 @@ mod tests {
             Key::char('y'),
             Key::char('Y'),
         ];
-        for key in habits {
-            let action = action_in(Tab::Fleet, key);
-            assert!(!BINDINGS.iter().any(|binding| binding.danger && Some(binding.action) == action), "{key:?}");
+        let bindings = Bindings::default();
+        for (key, tab) in habits.into_iter().flat_map(|key| TABS.map(|tab| (key, tab))) {
+            let action = bindings.action_in(tab, key);
+            assert!(!bindings.all().iter().any(|one| one.danger && Some(one.action) == action), "{key:?}");
         }
-        assert_eq!(action_in_plan(Key::plain(Code::Enter)), None);
+        assert_eq!(bindings.action_in_plan(Key::plain(Code::Enter)), None);
+    }
+
+    fn with(word: &str, keys: &[&str]) -> Result<Bindings, Vec<(usize, KeyMistake)>> {
+        let keys: Vec<String> = keys.iter().map(|key| (*key).to_owned()).collect();
+        Bindings::with(&[(word, &keys)])
+    }
+
+    #[test]
+    fn an_action_has_other_keys_wherever_it_counts() {
+        let bindings = with("end", &["Delete", "alt-x"]).unwrap();
+        for tab in [Tab::Fleet, Tab::Storage] {
+            assert_eq!(bindings.action_in(tab, Key::plain(Code::Delete)), Some(Action::End));
+            assert_eq!(bindings.action_in(tab, Key::char('x')), None);
+        }
+        assert_eq!(bindings.action_in_plan(Key { alt: true, ..Key::char('x') }), Some(Action::End));
+        let none = with("page", &[]).unwrap();
+        assert_eq!(none.key_of(Action::Page), None);
+    }
+
+    #[test]
+    fn the_ways_out_stay() {
+        let bindings = with("quit", &["ctrl-q"]).unwrap();
+        assert_eq!(bindings.action_in(Tab::Fleet, Key::ctrl('q')), Some(Action::Quit));
+        assert_eq!(bindings.action_in(Tab::Fleet, Key::ctrl('c')), Some(Action::Quit));
+        assert_eq!(bindings.action_in(Tab::Fleet, Key::char('q')), None);
+    }
+
+    #[rstest]
+    #[case::action("sotr", &["x"], "there is no such action; did you mean `sort`?")]
+    #[case::key("end", &["hyper"], "`hyper` is no key; write one character, or enter, space, tab, esc, up, f5, ctrl-r, alt-x and the like")]
+    #[case::taken("group", &["o"], "o means sort there already")]
+    #[case::fixed("end", &["esc"], "esc always means back")]
+    #[case::shift("group", &["X"], "X is a Shift away from x, which ends or stops things")]
+    #[case::beside("end", &["d"], "d is beside s, and both end or stop things")]
+    #[case::habit("confirm", &["enter"], "enter and space never confirm a plan")]
+    fn a_mistake_says_what_to_change(#[case] word: &str, #[case] keys: &[&str], #[case] told: &str) {
+        let mistakes = with(word, keys).unwrap_err();
+        assert!(mistakes.iter().any(|(_, mistake)| mistake.to_string() == told), "{mistakes:?}");
+    }
+
+    #[test]
+    fn every_key_that_has_a_name_is_read_by_it() {
+        for key in Bindings::default().all().iter().flat_map(|binding| binding.keys.iter()) {
+            let arrows = [("↑", "up"), ("↓", "down"), ("←", "left"), ("→", "right")];
+            let name = arrows.iter().fold(key_name(*key), |name, (sign, word)| name.replace(sign, word));
+            assert_eq!(parse_key(&name), Some(*key), "{name}");
+        }
     }
 }

@@ -14,6 +14,7 @@ pub enum Msg {
     HintStop,
     HintStart,
     HintRelease,
+    HintDelete,
     HintTakeBack,
     HintMark,
     HintDetails,
@@ -21,6 +22,7 @@ pub enum Msg {
     HintSort,
     HintGroup,
     HintQuick,
+    HintPalette,
     HintHelp,
     HintQuit,
     HintConfirm,
@@ -37,6 +39,9 @@ pub enum Msg {
     HelpQuick,
     HelpProtect,
     HelpMine,
+    HelpColumns,
+    HelpSsh,
+    HelpCopySsh,
     HelpPage,
     HelpFold,
     HelpUnfold,
@@ -48,7 +53,9 @@ pub enum Msg {
     HelpFirst,
     HelpLast,
     HelpShowFleet,
+    HelpShowStorage,
     HelpShowActivity,
+    HelpPalette,
     HelpNextView,
     HelpRefresh,
     HelpRepaint,
@@ -65,14 +72,18 @@ pub enum Msg {
     TakenBack { name: String },
     LeftOut { name: String, action: providers::model::Action, hindrance: Hindrance },
     MixedMarks,
+    MixedKinds,
     PasteIgnored,
     Refreshing,
-    SortedBy(SortName),
+    SortedBy { order: SortName, reversed: bool },
     GroupedBy(GroupName),
     QuickFilter(QuickName),
     ProtectedNow { name: String, on: bool },
     MineNow { name: String, on: bool },
     NoPage,
+    NoSsh,
+    SshCopied { line: String },
+    NoSshInDemo,
     OpeningPage { url: String },
     PageNotOpened { error: String, url: String },
     NoProblem,
@@ -81,6 +92,21 @@ pub enum Msg {
     NotAdded { error: String },
     Begun { action: providers::model::Action, count: usize, saves: Vec<Rate>, goes_on: Vec<Rate> },
     Ended { name: String, action: providers::model::Action, outcome: Outcome },
+}
+
+impl Msg {
+    /// Something did not go as it should: it can be read in full.
+    pub fn is_bad(&self) -> bool {
+        match self {
+            Msg::Ended { outcome, .. } => outcome.is_bad(),
+            Msg::LeftOut { .. }
+            | Msg::PageNotOpened { .. }
+            | Msg::SshFailed { .. }
+            | Msg::OnlyLooking { .. }
+            | Msg::NotAdded { .. } => true,
+            _ => false,
+        }
+    }
 }
 
 /// Orders of the rows.
@@ -92,6 +118,12 @@ pub enum SortName {
     Cost,
     Name,
     Age,
+    /// How much the GPUs do, the idlest first.
+    Use,
+    Account,
+    Project,
+    Region,
+    Size,
 }
 
 /// Groupings of the rows.
@@ -109,6 +141,8 @@ pub enum GroupName {
 pub enum QuickName {
     #[default]
     All,
+    /// Runs, and its GPUs did nothing at all the last looks.
+    Idle,
     /// Costs money and does no work, as far as the phase tells.
     Off,
     Spot,

@@ -1,11 +1,17 @@
 //! What the program is doing: one event in, new state and effects out. Pure.
 
 pub mod action;
+pub mod columns;
 pub mod effect;
 pub mod event;
 pub mod keymap;
+pub mod layout;
+pub mod listing;
 pub mod message;
+pub mod palette;
+pub mod preferences;
 pub mod rows;
+pub mod shelf;
 pub mod state;
 pub mod update;
 

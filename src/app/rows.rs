@@ -1,12 +1,13 @@
 //! From the state to the lines of the fleet: filtered, grouped, sorted, and at rest while people look.
 
 use std::borrow::Cow;
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use providers::model::{AccountName, Identity, Instance, Market, Phase, ProviderName};
+use providers::model::{AccountName, Identity, Instance, Market, Phase, ProviderName, Usage};
 
+use super::listing::{Line, Listing};
 use super::message::{GroupName, QuickName, SortName};
 use super::state::{View, World};
 use crate::rules::fleet::{Account, Known, Totals};
@@ -39,13 +40,6 @@ impl MarketName {
     }
 }
 
-/// One line of the fleet.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Line {
-    Group(GroupKey),
-    Instance(Identity),
-}
-
 /// Sums over the rows of a group that the filters let through, folded away or not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GroupSum {
@@ -59,9 +53,9 @@ pub struct GroupSum {
 const GROUPED_FROM: usize = 20;
 
 /// How the fleet is grouped now.
-pub fn grouping(world: &World, view: &View) -> GroupName {
+pub fn grouping(world: &World, list: &Listing) -> GroupName {
     let automatic = if world.fleet.instances.len() >= GROUPED_FROM { GroupName::Account } else { GroupName::None };
-    view.group.unwrap_or(automatic)
+    list.group.unwrap_or(automatic)
 }
 
 /// The phase that a row shows: what we are doing to it, else what the last poll proves.
@@ -133,21 +127,22 @@ struct Placed<'a> {
     group: usize,
 }
 
-/// Computes the lines anew. With `resort` rows take the places that the order gives them; without it
+/// Computes the lines of the fleet anew. With `resort` rows take the places that the order gives them; without it
 /// those that were there keep theirs, and new ones come last in their group.
-pub fn rebuild(world: &World, view: &mut View, resort: bool, now: Timestamp) {
-    let words: Vec<String> = view.filter.split_whitespace().map(str::to_lowercase).collect();
+pub fn rebuild(world: &World, view: &mut View, resort: bool) {
+    let (list, attention) = (&mut view.fleet, &mut view.attention);
+    let words: Vec<String> = list.filter.split_whitespace().map(str::to_lowercase).collect();
     let operations: BTreeMap<&Identity, &Operation> =
         world.under_way().map(|operation| (&operation.target.identity, operation)).collect();
     if resort {
-        view.ranks.clear();
+        list.ranks.clear();
     }
-    view.unsorted = !resort;
-    (view.attention, view.hidden) = (0, 0);
+    list.unsorted = !resort;
+    (*attention, list.hidden, list.hidden_marks) = (0, 0, 0);
 
     // Thousands of rows are far apart in memory: one walk, in the order of identities, looks at each once.
-    let mut ranks = view.ranks.iter().peekable();
-    let mut groups = Groups::new(world, view);
+    let mut ranks = list.ranks.iter().peekable();
+    let mut groups = Groups::new(world, list);
     let mut placed = Vec::with_capacity(world.fleet.instances.len());
     let mut account: Option<&Account> = None;
     for known in world.fleet.instances.values() {
@@ -158,34 +153,41 @@ pub fn rebuild(world: &World, view: &mut View, resort: bool, now: Timestamp) {
         let operation = operations.get(identity).copied();
         let provider = account.map(|account| &account.provider);
         let row = Row { known, provider, needs_you: needs_you(known, operation) };
-        view.attention += usize::from(row.needs_you);
-        if !passes(world, &row, view.quick, &words) {
-            view.hidden += 1;
+        *attention += usize::from(row.needs_you);
+        if !passes(world, &row, list.quick, &words) {
+            list.hidden += 1;
+            list.hidden_marks += usize::from(!known.is_gone() && list.marks.contains(identity));
             continue;
         }
         // Equal ones share their texts, so that asking for that first reads none.
         while ranks.next_if(|(ranked, _)| ranked != identity && ranked < identity).is_some() {}
         let rank = ranks.next_if(|(ranked, _)| ranked == identity).map_or(usize::MAX, |(_, rank)| *rank);
         if let Some(group) = groups.add(world, &row) {
-            placed.push(Placed { rank, key: sort_key(&row, view.sort, now), number: placed.len(), identity, group });
+            placed.push(Placed { rank, key: sort_key(world, &row, list.sort), number: placed.len(), identity, group });
         }
     }
-    placed.sort_by(|a, b| a.rank.cmp(&b.rank).then_with(|| a.key.cmp(&b.key)));
+    placed.sort_by(|a, b| a.rank.cmp(&b.rank).then_with(|| a.key.compare(&b.key, list.reversed)));
 
-    let next = view.ranks.iter().map(|(_, last)| last + 1).max().unwrap_or(0);
+    let next = list.ranks.iter().map(|(_, last)| last + 1).max().unwrap_or(0);
     let fresh = placed.iter().filter(|row| row.rank == usize::MAX).enumerate();
     let mut fresh: Vec<_> = fresh.map(|(place, row)| (row.number, row.identity, next + place)).collect();
     fresh.sort_unstable_by_key(|(number, ..)| *number);
-    let merged = !view.ranks.is_empty() && !fresh.is_empty();
-    view.ranks.extend(fresh.into_iter().map(|(_, identity, rank)| (identity.clone(), rank)));
+    let merged = !list.ranks.is_empty() && !fresh.is_empty();
+    list.ranks.extend(fresh.into_iter().map(|(_, identity, rank)| (identity.clone(), rank)));
     if merged {
-        view.ranks.sort();
+        list.ranks.sort();
     }
     let groups = groups.ordered(&placed);
-    view.sums = groups.iter().filter_map(|group| Some((group.key.clone()?, group.sum.clone()))).collect();
-    view.lines = lines(view, groups);
-    view.marks.retain(|identity| world.fleet.instances.get(identity).is_some_and(|known| !known.is_gone()));
-    view.lines_stale = false;
+    list.sums = groups.iter().filter_map(|group| Some((group.key.clone()?, group.sum.clone()))).collect();
+    list.lines = lines(list, groups);
+    list.marks.retain(|identity| world.fleet.instances.get(identity).is_some_and(|known| !known.is_gone()));
+    list.stale = false;
+}
+
+/// The actions, newest first.
+pub fn rebuild_activity(world: &World, list: &mut Listing) {
+    list.lines = world.operations.keys().rev().copied().map(Line::Operation).collect();
+    list.stale = false;
 }
 
 /// Rows that belong together; without a key when there is no grouping.
@@ -206,10 +208,10 @@ struct Groups<'a> {
 }
 
 impl<'a> Groups<'a> {
-    fn new(world: &World, view: &View) -> Self {
-        let name = grouping(world, view);
+    fn new(world: &World, list: &Listing) -> Self {
+        let name = grouping(world, list);
         // An account without instances has a balance and a state to show all the same.
-        let fixed = name == GroupName::Account && view.filter.is_empty() && view.quick == QuickName::All;
+        let fixed = name == GroupName::Account && !list.is_filtered();
         let mut groups = Groups { name, fixed, groups: Vec::new(), places: BTreeMap::new(), last: 0 };
         if fixed {
             for account in &world.fleet.accounts {
@@ -264,13 +266,13 @@ impl<'a> Groups<'a> {
     }
 }
 
-fn lines(view: &View, groups: Vec<Group>) -> Vec<Line> {
+fn lines(list: &Listing, groups: Vec<Group>) -> Vec<Line> {
     let mut lines = Vec::new();
     for group in groups {
-        let folded = group.key.as_ref().is_some_and(|key| view.folded.contains(key));
+        let folded = group.key.as_ref().is_some_and(|key| list.folded.contains(key));
         lines.extend(group.key.map(Line::Group));
         if !folded {
-            lines.extend(group.members.into_iter().map(|identity| Line::Instance(identity.clone())));
+            lines.extend(group.members.into_iter().map(|identity| Line::Resource(identity.clone())));
         }
     }
     lines
@@ -281,6 +283,7 @@ fn passes(world: &World, row: &Row, quick: QuickName, words: &[String]) -> bool 
     let instance = &row.known.row;
     let quick_passes = match quick {
         QuickName::All => true,
+        QuickName::Idle => world.seems_idle(row.known),
         QuickName::Off => {
             matches!(instance.phase, Phase::Stopped | Phase::Reclaimed | Phase::Unreachable | Phase::Failed)
         }
@@ -319,33 +322,69 @@ fn holds(text: &str, word: &str) -> bool {
     parts.any(|part| part[0].eq_ignore_ascii_case(&word[0]) && part.eq_ignore_ascii_case(word))
 }
 
-/// Rows are compared by this, smallest first. Money only through picos of one and the same currency order.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// What a row is placed by.
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct SortKey<'a> {
     gone: bool,
-    attention: Reverse<bool>,
-    waste: Reverse<i64>,
-    cost: Reverse<i64>,
-    age: Option<Timestamp>,
+    /// What the order asks for is not known: such rows come last, whichever way round.
+    unknown: bool,
+    order: Order<'a>,
     name: Cow<'a, str>,
 }
 
-fn sort_key<'a>(row: &Row<'a>, sort: SortName, now: Timestamp) -> SortKey<'a> {
+/// What is compared first, smallest first. Money only through picos of one and the same currency order.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Order<'a> {
+    /// What needs somebody, then waste, then cost.
+    Attention(Reverse<bool>, Reverse<i64>, Reverse<i64>),
+    Cost(Reverse<i64>),
+    Since(Option<Timestamp>),
+    /// In thousandths.
+    Use(Option<u32>),
+    Text(Option<&'a str>),
+    /// The names decide.
+    Name,
+}
+
+impl SortKey<'_> {
+    fn compare(&self, other: &Self, reversed: bool) -> Ordering {
+        let fixed = (self.gone, self.unknown).cmp(&(other.gone, other.unknown));
+        let chosen = self.order.cmp(&other.order);
+        let (chosen, name) = match (self.order == Order::Name, reversed) {
+            (true, true) => (chosen, other.name.cmp(&self.name)),
+            (_, true) => (chosen.reverse(), self.name.cmp(&other.name)),
+            (_, false) => (chosen, self.name.cmp(&other.name)),
+        };
+        fixed.then(chosen).then(name)
+    }
+}
+
+fn sort_key<'a>(world: &'a World, row: &Row<'a>, sort: SortName) -> SortKey<'a> {
     let (known, instance) = (row.known, &row.known.row);
-    let cost = known.rates().lines.iter().map(|line| line.rate.picos()).fold(0, i64::saturating_add);
-    let stopped = matches!(instance.phase, Phase::Stopped | Phase::Reclaimed);
-    let attention = sort == SortName::Attention;
-    let by_cost = matches!(sort, SortName::Attention | SortName::Cost);
+    let cost = || known.rates().lines.iter().map(|line| line.rate.picos()).fold(0, i64::saturating_add);
+    let order = match sort {
+        SortName::Attention => {
+            let cost = cost();
+            let stopped = matches!(instance.phase, Phase::Stopped | Phase::Reclaimed);
+            Order::Attention(Reverse(row.needs_you), Reverse(if stopped { cost } else { 0 }), Reverse(cost))
+        }
+        SortName::Cost => Order::Cost(Reverse(cost())),
+        SortName::Age => Order::Since(instance.started_at.or(instance.created_at)),
+        SortName::Use => {
+            let used = instance.usage.as_ref().filter(|_| instance.phase == Phase::Running);
+            Order::Use(used.and_then(Usage::mean_utilization).map(|share| (share * 1000.0) as u32))
+        }
+        SortName::Account => Order::Text(Some(known.identity.account.as_str())),
+        SortName::Project => Order::Text(row.project(world)),
+        SortName::Region => Order::Text(instance.region.as_deref()),
+        // Instances have no size of their own.
+        SortName::Name | SortName::Size => Order::Name,
+    };
     SortKey {
         gone: known.is_gone(),
-        attention: Reverse(attention && row.needs_you),
-        waste: Reverse(if attention && stopped { cost } else { 0 }),
-        cost: Reverse(if by_cost { cost } else { 0 }),
-        age: (sort == SortName::Age).then(|| instance.started_at.or(instance.created_at).unwrap_or(now)),
-        name: match sort {
-            SortName::Age => Cow::Borrowed(""),
-            _ => lower_case(instance.name.as_deref().unwrap_or(instance.id.as_str())),
-        },
+        unknown: matches!(order, Order::Since(None) | Order::Use(None) | Order::Text(None)),
+        order,
+        name: lower_case(instance.name.as_deref().unwrap_or(instance.id.as_str())),
     }
 }
 
@@ -357,9 +396,8 @@ fn lower_case(text: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use jiff::SignedDuration;
-    use jiff::tz::TimeZone;
     use proptest::prelude::*;
-    use providers::money::Currency;
+
     use providers::provider::{Part, Poll, Reading};
     use rstest::rstest;
 
@@ -385,13 +423,7 @@ mod tests {
     /// Two accounts, `team` and `lab`, of which the ledger knows nothing.
     fn empty(now: Timestamp) -> State {
         let account = |name: &str| Account::new(name.into(), "runpod".into(), false);
-        let fixed = Fixed {
-            demo: false,
-            zone: TimeZone::UTC,
-            currency: Currency::USD,
-            notices: Vec::new(),
-            config_path: String::new(),
-        };
+        let fixed = Fixed::default();
         let accounts = vec![account("team"), account("lab")];
         let mut state = State {
             world: World::new(accounts, Rules::default(), false, "ana@desk".to_owned(), now),
@@ -420,9 +452,9 @@ mod tests {
     }
 
     fn ids(state: &State) -> Vec<&str> {
-        let ids = state.view.lines.iter().filter_map(|line| match line {
-            Line::Instance(identity) => Some(identity.id.as_str()),
-            Line::Group(_) => None,
+        let ids = state.view.fleet.lines.iter().filter_map(|line| match line {
+            Line::Resource(identity) => Some(identity.id.as_str()),
+            _ => None,
         });
         ids.collect()
     }
@@ -491,12 +523,12 @@ mod tests {
                 }
                 settle(&mut state, now);
                 let mut anew = state.clone();
-                anew.view.lines_stale = true;
+                anew.view.fleet.stale = true;
                 settle(&mut anew, now);
-                prop_assert_eq!(&state.view.lines, &anew.view.lines);
-                prop_assert_eq!(&state.view.sums, &anew.view.sums);
+                prop_assert_eq!(&state.view.fleet.lines, &anew.view.fleet.lines);
+                prop_assert_eq!(&state.view.fleet.sums, &anew.view.fleet.sums);
                 prop_assert_eq!(state.view.attention, anew.view.attention);
-                prop_assert_eq!(state.view.hidden, anew.view.hidden);
+                prop_assert_eq!(state.view.fleet.hidden, anew.view.fleet.hidden);
                 prop_assert_eq!(&state.world.totals, &state.world.fleet.burn());
             }
         }

@@ -1,17 +1,23 @@
 //! The state: `world` is what the collector knows, `view` is one screen's own.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use providers::model::{AccountName, Identity};
+use providers::model::{AccountName, Identity, Instance, Phase};
 use providers::money::Currency;
 use tui_input::Input;
 
-use super::action::Key;
-use super::message::{GroupName, Msg, QuickName, Shown, SortName};
-use super::rows::{GroupKey, GroupSum, Line};
-use crate::rules::fleet::{Account, Fleet, Totals};
+use super::action::{Action, Key};
+use super::columns::{ColumnChoice, Columns};
+use super::keymap::Bindings;
+use super::layout::Frame;
+use super::listing::{Line, Listing};
+use super::message::{GroupName, Msg, Shown};
+use super::palette::Palette;
+use super::preferences::Preferences;
+use super::rows;
+use crate::rules::fleet::{Account, Fleet, Known, Totals};
 use crate::rules::memory::{Collector, LedgerNotice};
 use crate::rules::plan::Plan;
 use crate::rules::runway::Runway;
@@ -61,6 +67,10 @@ pub struct World {
 
 /// How many past utilizations a trend holds.
 pub const TREND: usize = 8;
+/// So many looks it takes to seem idle.
+const LOOKS_TO_SEEM_IDLE: usize = 3;
+/// A share of 0.0 to 1.0 that no work shows.
+const NEXT_TO_NOTHING: f32 = 0.02;
 
 impl World {
     pub fn new(accounts: Vec<Account>, rules: Rules, read_only: bool, by: String, now: Timestamp) -> Self {
@@ -82,6 +92,14 @@ impl World {
             changed: false,
             next_op: now.as_microsecond(),
         }
+    }
+
+    /// Runs, and its GPUs did next to nothing at each of the last looks, of which there were several.
+    pub fn seems_idle(&self, known: &Known<Instance>) -> bool {
+        known.phase() == Phase::Running
+            && self.trends.get(&known.identity).is_some_and(|trend| {
+                trend.len() >= LOOKS_TO_SEEM_IDLE && trend.iter().all(|share| *share <= NEXT_TO_NOTHING)
+            })
     }
 
     /// The action under way on a resource, if any.
@@ -116,6 +134,7 @@ impl World {
 pub enum Tab {
     #[default]
     Fleet,
+    Storage,
     Activity,
 }
 
@@ -138,6 +157,27 @@ pub struct Fixed {
     pub notices: Vec<String>,
     /// Where the config would be, for people who have none.
     pub config_path: String,
+    pub keys: Bindings,
+    /// What each action does, in the language of this screen.
+    pub sentences: BTreeMap<Action, String>,
+    /// The mouse is listened to.
+    pub mouse: bool,
+}
+
+impl Default for Fixed {
+    /// A screen that nobody set up.
+    fn default() -> Self {
+        Fixed {
+            demo: false,
+            zone: TimeZone::UTC,
+            currency: Currency::USD,
+            notices: Vec::new(),
+            config_path: String::new(),
+            keys: Bindings::default(),
+            sentences: BTreeMap::new(),
+            mouse: true,
+        }
+    }
 }
 
 /// One screen's own state.
@@ -147,44 +187,25 @@ pub struct View {
     pub tab: Tab,
     pub width: u16,
     pub height: u16,
-    /// The lines of the fleet as painted, computed when something changed.
-    pub lines: Vec<Line>,
-    /// The sums of each group among them.
-    pub sums: BTreeMap<GroupKey, GroupSum>,
+    pub fleet: Listing,
+    /// What costs without working.
+    pub storage: Listing,
+    /// Actions, newest first.
+    pub activity: Listing,
     /// How many rows of the whole fleet somebody should look at now.
     pub attention: usize,
     /// How many accounts are in trouble: each has a line of its own, as far as there is room.
     pub trouble: usize,
-    /// How many rows the filters hide.
-    pub hidden: usize,
-    /// Where the cursor is, by identity and not by place.
-    pub cursor: Option<Line>,
-    /// The first line on the screen.
-    pub top: usize,
-    /// The cursor of the Activity view, newest first.
-    pub activity: usize,
-    pub marks: BTreeSet<Identity>,
-    pub folded: BTreeSet<GroupKey>,
-    pub filter: String,
-    pub quick: QuickName,
-    pub sort: SortName,
-    /// What was chosen; by itself the fleet is grouped by account from twenty rows on.
-    pub group: Option<GroupName>,
     pub details: bool,
-    /// Places of the rows since they were last sorted, in the order of identities: nothing jumps while people
-    /// look.
-    pub ranks: Vec<(Identity, usize)>,
+    pub columns: ColumnChoice,
     pub modals: Vec<Modal>,
     pub message: Option<Shown>,
     pub last_key: Option<(Key, Timestamp)>,
+    /// The line that was last clicked, and when.
+    pub(super) last_click: Option<(Line, Timestamp)>,
+    /// What of this was last written down.
+    pub(super) saved: Preferences,
     pub offered: Vec<OfferedAccount>,
-    pub(super) lines_stale: bool,
-    /// The lines were brought up to date without sorting them anew.
-    pub(super) unsorted: bool,
-    /// Where the cursor was, for when its line goes.
-    pub(super) cursor_was: usize,
-    /// When the cursor last came to another line without a key.
-    pub(super) cursor_jumped: Option<Timestamp>,
 }
 
 impl View {
@@ -194,30 +215,19 @@ impl View {
             tab: Tab::Fleet,
             width: 80,
             height: 24,
-            lines: Vec::new(),
-            sums: BTreeMap::new(),
+            fleet: Listing::default(),
+            storage: Listing::default(),
+            activity: Listing::default(),
             attention: 0,
             trouble: 0,
-            hidden: 0,
-            cursor: None,
-            top: 0,
-            activity: 0,
-            marks: BTreeSet::new(),
-            folded: BTreeSet::new(),
-            filter: String::new(),
-            quick: QuickName::All,
-            sort: SortName::Attention,
-            group: None,
             details: true,
-            ranks: Vec::new(),
+            columns: ColumnChoice::default(),
             modals: Vec::new(),
             message: None,
             last_key: None,
+            last_click: None,
+            saved: Preferences::default(),
             offered,
-            lines_stale: true,
-            unsorted: false,
-            cursor_was: 0,
-            cursor_jumped: None,
         }
     }
 
@@ -226,14 +236,21 @@ impl View {
         self.tab == Tab::Fleet && !self.offered.is_empty()
     }
 
-    /// The place of the cursor among the lines.
-    pub fn cursor_at(&self) -> Option<usize> {
-        let cursor = self.cursor.as_ref()?;
-        // The usual case first: the line is where it was.
-        if self.lines.get(self.cursor_was) == Some(cursor) {
-            return Some(self.cursor_was);
+    /// The list of the view that is shown.
+    pub fn list(&self) -> &Listing {
+        match self.tab {
+            Tab::Fleet => &self.fleet,
+            Tab::Storage => &self.storage,
+            Tab::Activity => &self.activity,
         }
-        self.lines.iter().position(|line| line == cursor)
+    }
+
+    pub(super) fn list_mut(&mut self) -> &mut Listing {
+        match self.tab {
+            Tab::Fleet => &mut self.fleet,
+            Tab::Storage => &mut self.storage,
+            Tab::Activity => &mut self.activity,
+        }
     }
 
     /// Rows of the screen that the list has.
@@ -245,13 +262,17 @@ impl View {
     pub fn frame(&self) -> Frame {
         Frame::of(self.width, self.height, self.details, self.trouble)
     }
+}
 
-    /// The resource under the cursor; `None` on a group's line and on an empty screen.
-    pub fn selected(&self) -> Option<&Identity> {
-        match &self.cursor {
-            Some(Line::Instance(identity)) => Some(identity),
-            _ => None,
-        }
+impl View {
+    /// Where the columns of the fleet stand now.
+    pub fn fleet_columns(&self, world: &World) -> Columns {
+        let settings = &world.settings;
+        let projects =
+            !settings.rules.projects.is_empty() || settings.single.values().any(|setting| setting.project.is_some());
+        let by_account = rows::grouping(world, &self.fleet) == GroupName::Account;
+        let width = self.frame().list_width(self.width);
+        Columns::fit(0, width, &self.columns, !by_account, projects)
     }
 }
 
@@ -261,56 +282,83 @@ pub enum Modal {
     Help {
         scroll: u16,
     },
-    /// A plan: with `field`, its text is being typed. `scroll` is the first of its targets on the screen.
-    Plan {
-        plan: Box<Plan>,
-        field: Option<Input>,
-        scroll: usize,
-    },
+    Plan(Question),
     Filter {
         input: Input,
         before: String,
     },
-    /// What is wrong with an account, in full.
+    Palette(Palette),
+    /// Which columns the fleet has; the one at this place is pointed at.
+    Columns {
+        at: usize,
+    },
+    /// Something that went wrong, in full.
     Problem {
-        account: AccountName,
+        about: Problem,
         scroll: u16,
     },
     /// Leaving while actions are under way.
     Leave,
 }
 
-/// How the height of the screen is shared out, for painting and for moving alike.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Frame {
-    /// Header and its rule.
-    pub header: u16,
-    /// Lines about accounts in trouble.
-    pub trouble: u16,
-    /// Rows of the list, its head not counted.
-    pub body: u16,
-    /// The details below the list, their rule counted; 0 when they stand at the side or are off.
-    pub details: u16,
-    /// Rule and footer.
-    pub footer: u16,
-    /// Width of the details at the side; 0 when they are below or off.
-    pub side: u16,
+/// A plan that somebody is asked about.
+#[derive(Clone, Debug)]
+pub struct Question {
+    pub plan: Box<Plan>,
+    /// What was pointed at when the question was opened, whatever the rows do meanwhile.
+    pub asked: Vec<Identity>,
+    /// The text that is being typed.
+    pub field: Option<Input>,
+    /// The first of its targets on the screen.
+    pub scroll: usize,
+    /// When what it asks last became something else: it is then asked anew.
+    pub changed: Option<Timestamp>,
 }
 
-impl Frame {
-    /// From so many columns on the details stand at the side.
-    const SIDE_FROM: u16 = 160;
-    const SIDE: u16 = 56;
-    const DETAILS: u16 = 8;
+/// What went wrong.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Problem {
+    /// With an account.
+    Account(AccountName),
+    /// With an action.
+    Operation(OpId),
+    /// What the program last said.
+    Message(Msg),
+}
 
-    pub fn of(width: u16, height: u16, details: bool, trouble: usize) -> Self {
-        let (header, footer, head) = (2, 2, 1);
-        let side = if details && width >= Self::SIDE_FROM { Self::SIDE } else { 0 };
-        let trouble = trouble.min(3) as u16;
-        let rest = height.saturating_sub(header + footer + head + trouble);
-        // Below, the details never take more than half of what the list could have.
-        let below = details && side == 0 && rest >= 2 * Self::DETAILS;
-        let details = if below { Self::DETAILS } else { 0 };
-        Frame { header, trouble, body: rest - details, details, footer, side }
+/// Who hears a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Listener {
+    View,
+    /// A text that is being typed: every key that writes is text.
+    Filter,
+    Palette,
+    NameField,
+    Plan,
+    Columns,
+    /// A text that can be scrolled.
+    Text,
+    Leave,
+}
+
+impl Listener {
+    pub fn is_text_field(self) -> bool {
+        matches!(self, Listener::Filter | Listener::Palette | Listener::NameField)
+    }
+}
+
+impl View {
+    /// Who hears a key now: the topmost window, else the view.
+    pub fn listener(&self) -> Listener {
+        match self.modals.last() {
+            None => Listener::View,
+            Some(Modal::Filter { .. }) => Listener::Filter,
+            Some(Modal::Palette(_)) => Listener::Palette,
+            Some(Modal::Plan(Question { field: Some(_), .. })) => Listener::NameField,
+            Some(Modal::Plan(_)) => Listener::Plan,
+            Some(Modal::Columns { .. }) => Listener::Columns,
+            Some(Modal::Help { .. } | Modal::Problem { .. }) => Listener::Text,
+            Some(Modal::Leave) => Listener::Leave,
+        }
     }
 }

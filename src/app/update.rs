@@ -1,6 +1,8 @@
 //! One event in, new state and effects out.
 
+mod mouse;
 mod view;
+mod windows;
 mod world;
 
 pub use view::stop_or_start_of;
@@ -10,8 +12,10 @@ use jiff::{SignedDuration, Timestamp};
 use super::effect::Effect;
 use super::event::Event;
 use super::message::Shown;
+use super::preferences::Preferences;
 use super::rows;
-use super::state::State;
+use super::shelf;
+use super::state::{State, Tab, View};
 use crate::rules::memory::Collector;
 use crate::rules::runway;
 
@@ -24,7 +28,7 @@ const AGES: SignedDuration = SignedDuration::from_secs(5);
 
 /// What is to be done before the first event.
 pub fn start(state: &mut State, now: Timestamp) -> Vec<Effect> {
-    rows::rebuild(&state.world, &mut state.view, true, now);
+    rebuild(state, true, now);
     vec![Effect::Claim, Effect::Recall]
 }
 
@@ -42,9 +46,10 @@ pub fn take(state: &mut State, event: Event, now: Timestamp) -> Vec<Effect> {
         Event::View(event) => {
             // A key is about the lines as they are, and where it leads the cursor nothing jumped.
             settle(state, now);
-            let effects = view::update(state, event, now);
+            let mut effects = view::update(state, event, now);
             note_changes(state, now);
             bring_up_to_date(state, now);
+            effects.extend(save_preferences(&mut state.view));
             effects
         }
     };
@@ -53,7 +58,11 @@ pub fn take(state: &mut State, event: Event, now: Timestamp) -> Vec<Effect> {
 }
 
 fn note_changes(state: &mut State, now: Timestamp) {
-    state.view.lines_stale |= std::mem::take(&mut state.world.changed);
+    if std::mem::take(&mut state.world.changed) {
+        for list in [&mut state.view.fleet, &mut state.view.storage, &mut state.view.activity] {
+            list.stale = true;
+        }
+    }
     for message in std::mem::take(&mut state.world.news) {
         state.view.message = Some(Shown { message, until: now + MESSAGE_STAYS });
     }
@@ -62,12 +71,20 @@ fn note_changes(state: &mut State, now: Timestamp) {
     }
 }
 
+fn save_preferences(view: &mut View) -> Option<Effect> {
+    let preferences = Preferences::of(view);
+    (preferences != view.saved).then(|| {
+        view.saved = preferences.clone();
+        Effect::SavePreferences(preferences)
+    })
+}
+
 /// Brings lines and sums up to date with the world.
 pub fn settle(state: &mut State, now: Timestamp) {
-    let before = state.view.cursor.clone();
+    let (tab, before) = (state.view.tab, state.view.list().cursor.clone());
     bring_up_to_date(state, now);
-    if before.is_some() && before != state.view.cursor {
-        state.view.cursor_jumped = Some(now);
+    if state.view.tab == tab && before.is_some() && before != state.view.list().cursor {
+        state.view.list_mut().cursor_jumped = Some(now);
     }
 }
 
@@ -75,11 +92,32 @@ fn bring_up_to_date(state: &mut State, now: Timestamp) {
     let quiet = state.view.last_key.is_none_or(|(_, at)| now.duration_since(at) >= RESORT_AFTER);
     state.view.trouble = state.world.fleet.accounts.iter().filter(|account| account.needs_a_look()).count();
     let resort = quiet && state.view.modals.is_empty();
-    if state.view.lines_stale || (resort && state.view.unsorted) {
-        state.world.totals = state.world.fleet.burn();
-        state.world.runway = runway::shortest(&state.world.fleet);
-        rows::rebuild(&state.world, &mut state.view, resort, now);
-        view::keep_cursor(&mut state.view);
+    // The header counts what the fleet's rows say, whatever view is shown.
+    let stale = state.view.fleet.stale || state.view.list().stale;
+    if stale || (resort && state.view.list().unsorted) {
+        rebuild(state, resort, now);
+        windows::review_question(state, now);
+    }
+    let height = state.view.body_height();
+    state.view.list_mut().keep_cursor(height);
+}
+
+/// Sorts the list of this view anew.
+fn resort(state: &mut State, now: Timestamp) {
+    rebuild(state, true, now);
+}
+
+fn rebuild(state: &mut State, resort: bool, now: Timestamp) {
+    let State { world, view, .. } = state;
+    if view.fleet.stale || view.tab == Tab::Fleet {
+        world.totals = world.fleet.burn();
+        world.runway = runway::shortest(&world.fleet);
+        rows::rebuild(world, view, resort);
+    }
+    match view.tab {
+        Tab::Fleet => {}
+        Tab::Storage => shelf::rebuild(world, &mut view.storage, resort, now),
+        Tab::Activity => rows::rebuild_activity(world, &mut view.activity),
     }
 }
 

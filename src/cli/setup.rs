@@ -5,15 +5,16 @@ use std::path::Path;
 use providers::model::ProviderName;
 
 use super::{Common, Stop};
+use crate::app::keymap::{Bindings, KeyMistake};
 use crate::app::state::{Fixed, OfferedAccount, State, View, World};
-use crate::config::{self, Config, KeySource, Language, Places};
+use crate::config::{self, Config, ConfigError, KeySource, Language, Mistake, Places};
 use crate::rules::fleet::Account;
 use crate::rules::memory::Owner;
 use crate::runtime::accounts::Accounts;
 use crate::runtime::effects::Performer;
 use crate::runtime::keeper::Keeper;
-use crate::runtime::{Inbox, clock};
-use crate::ui::Look;
+use crate::runtime::{Inbox, clock, preferences};
+use crate::ui::{Look, text};
 
 /// Everything that a command needs before it begins.
 pub struct Setup {
@@ -99,14 +100,40 @@ impl Setup {
             currency: self.config.currency,
             notices: self.notices.clone(),
             config_path: self.places.config_file.display().to_string(),
+            keys: self.keys()?,
+            sentences: text::sentences(self.language),
+            mouse: self.config.mouse,
         };
-        let view = View::new(fixed, self.offered(kind));
+        let mut view = View::new(fixed, self.offered(kind));
+        let kept = (kind == Kind::Screen).then(|| self.places.state_dir.join(preferences::FILE));
+        if let Some(file) = &kept {
+            preferences::load(file).apply(&mut view);
+        }
         let (inbox, outbox) = Inbox::new();
         let keeper = Keeper::start(self.places.state_dir.clone(), owner, outbox.clone(), kind != Kind::OneShot)
             .map_err(Stop::failed)?;
         let accounts = Accounts::new(self.config.accounts.iter().cloned());
-        let performer = Performer { accounts, keeper, outbox, read_only: self.read_only };
+        let performer = Performer { accounts, keeper, outbox, read_only: self.read_only, preferences: kept };
         Ok(Program { state: State { world, view, leaving: false }, performer, inbox })
+    }
+
+    /// The bindings with the wishes of the config.
+    fn keys(&self) -> Result<Bindings, Stop> {
+        let wishes: Vec<(&str, &[String])> =
+            self.config.keys.iter().map(|wish| (wish.action.as_str(), wish.keys.as_slice())).collect();
+        Bindings::with(&wishes).map_err(|mistakes| {
+            let mistake = |(at, mistake): &(usize, KeyMistake)| {
+                let wish = &self.config.keys[*at];
+                Mistake {
+                    line: wish.line,
+                    column: wish.column,
+                    key: format!("keys.{}", wish.action),
+                    message: mistake.to_string(),
+                }
+            };
+            let file = self.places.config_file.clone();
+            Stop::usage(ConfigError::Mistakes { file, mistakes: mistakes.iter().map(mistake).collect() }.to_string())
+        })
     }
 
     /// How this terminal is written to.

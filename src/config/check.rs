@@ -12,12 +12,25 @@ use rust_decimal::Decimal;
 
 use super::file::{Document, Mistake, Node, Section, did_you_mean, nearest, quote};
 use super::keys::KeySource;
-use super::{AccountConfig, Config, Fx, Notice, pending};
+use super::{AccountConfig, Config, Fx, KeyWish, Notice, pending};
 use crate::rules::matcher::{Glob, LabelPattern, Matcher};
 use crate::rules::settings::ProjectRule;
 
-pub(super) const ROOT: &[&str] =
-    &["timezone", "currency", "awake", "mine", "fx", "account", "project", "protect", "budget", "notify", "checkpoint"];
+pub(super) const ROOT: &[&str] = &[
+    "timezone",
+    "currency",
+    "awake",
+    "mine",
+    "mouse",
+    "keys",
+    "fx",
+    "account",
+    "project",
+    "protect",
+    "budget",
+    "notify",
+    "checkpoint",
+];
 pub(super) const FX: &[&str] = &["usd", "as_of"];
 pub(super) const ACCOUNT: &[&str] =
     &["provider", "name", "key_env", "key_cmd", "key_file", "base_url", "read_only", "facts"];
@@ -64,6 +77,12 @@ fn sections(root: &Section<'_>, folder: &Path, registry: Registry) -> Checked {
     if let Some(mine) = root.get("mine").and_then(|node| node.list()) {
         config.rules.mine = mine.iter().filter_map(read_mine).collect();
     }
+    if let Some(mouse) = root.get("mouse").and_then(|node| node.flag()) {
+        config.mouse = mouse;
+    }
+    if let Some(table) = root.get("keys").and_then(|node| node.free_section()) {
+        config.keys = table.entries().filter_map(|(action, node)| key_wish(action, &node)).collect();
+    }
     if let Some(table) = root.get("fx").and_then(|node| node.free_section()) {
         table.entries().for_each(|(code, node)| fx(code, &node, &mut config.fx));
     }
@@ -97,6 +116,16 @@ fn sections(root: &Section<'_>, folder: &Path, registry: Registry) -> Checked {
         }
     }
     Checked { config, holds_secrets }
+}
+
+/// One key or several; what they mean is checked where keys are known.
+fn key_wish(action: &str, node: &Node<'_>) -> Option<KeyWish> {
+    let keys = match node.is_list() {
+        true => node.list()?.iter().map(|node| node.text().map(str::to_owned)).collect::<Option<_>>()?,
+        false => vec![node.text()?.to_owned()],
+    };
+    let (line, column) = node.place();
+    Some(KeyWish { action: action.to_owned(), keys, line, column })
 }
 
 fn tables<'d>(root: &Section<'d>, key: &str, keys: &[&'static str]) -> Vec<Section<'d>> {

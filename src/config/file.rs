@@ -196,6 +196,11 @@ impl<'d> Node<'d> {
         self.document.line_and_column(self.at).0
     }
 
+    /// The line and the column on which the value begins, both counted from 1.
+    pub fn place(&self) -> (usize, usize) {
+        self.document.line_and_column(self.at)
+    }
+
     /// The text, if it is one; notes nothing.
     pub fn peek(&self) -> Option<&'d str> {
         self.value.as_str()

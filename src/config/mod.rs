@@ -72,10 +72,24 @@ pub struct Config {
     pub rules: Rules,
     /// Rates of exchange by currency, never of USD itself.
     pub fx: BTreeMap<Currency, Fx>,
+    /// Other keys for some actions, in the order of the file; not checked here.
+    pub keys: Vec<KeyWish>,
+    /// The mouse is listened to.
+    pub mouse: bool,
     /// In the order of the file.
     pub accounts: Vec<AccountConfig>,
     /// What the user should know although nothing is wrong.
     pub notices: Vec<Notice>,
+}
+
+/// Other keys for an action, as somebody wrote them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyWish {
+    pub action: String,
+    pub keys: Vec<String>,
+    /// Where it stands in the file, both counted from 1.
+    pub line: usize,
+    pub column: usize,
 }
 
 /// What one unit of a currency is worth.
@@ -207,6 +221,8 @@ impl Default for Config {
             currency: Currency::USD,
             rules: Rules::default(),
             fx: BTreeMap::new(),
+            keys: Vec::new(),
+            mouse: true,
             accounts: Vec::new(),
             notices: Vec::new(),
         }

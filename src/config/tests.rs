@@ -169,7 +169,7 @@ fn windows_line_ends_and_a_byte_order_mark_change_nothing() {
 )]
 #[case::key_that_toml_quotes(
     "\"a b\" = 1",
-    "1:1: \"a b\": unknown key; known here: timezone, currency, awake, mine, fx, account, project, protect, budget, notify, checkpoint"
+    "1:1: \"a b\": unknown key; known here: timezone, currency, awake, mine, mouse, keys, fx, account, project, protect, budget, notify, checkpoint"
 )]
 #[case::after_wide_characters(
     "mine = [\"人民币\", 5]",

@@ -119,6 +119,17 @@ impl Plan {
         own.chain(once.flat_map(|(_, _, rates)| rates.iter().copied())).collect()
     }
 
+    /// Whether it asks for the same as another, later one: only how old the figures are may differ.
+    pub fn asks_the_same(&self, later: &Plan) -> bool {
+        let settled = |plan: &Plan| {
+            let mut targets = plan.targets.clone();
+            targets.iter_mut().for_each(|target| target.as_of = None);
+            targets.sort_by(|a, b| a.identity.cmp(&b.identity));
+            targets
+        };
+        self.confirmation == later.confirmation && self.left_out == later.left_out && settled(self) == settled(later)
+    }
+
     pub fn lost(&self) -> impl Iterator<Item = (&Target, &DataPlace)> {
         self.targets.iter().flat_map(|target| target.effect.lost.iter().map(move |place| (target, place)))
     }

@@ -141,6 +141,13 @@ pub enum Outcome {
     Unproven,
 }
 
+impl Outcome {
+    /// It did not do what was asked for, and nobody wanted it so.
+    pub fn is_bad(&self) -> bool {
+        !matches!(self, Outcome::Done { despite: None } | Outcome::Queued(_) | Outcome::NotSent(NotSent::TakenBack))
+    }
+}
+
 /// Where an action is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

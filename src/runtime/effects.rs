@@ -1,5 +1,6 @@
 //! Effects performed: each is spawned or handed on, and its outcome comes back as an event.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -9,8 +10,9 @@ use providers::provider::{Ask, Found, Part, Poll, Reading};
 
 use super::accounts::Accounts;
 use super::keeper::{Keeper, OnDisk};
-use super::{Outbox, clock};
+use super::{Outbox, clock, preferences};
 use crate::app::event::{ViewEvent, WorldEvent};
+use crate::app::preferences::Preferences;
 use crate::app::{Effect, Event};
 use crate::rules::fleet::Trouble;
 use crate::rules::saga::{OpId, Permit};
@@ -27,6 +29,8 @@ pub struct Performer {
     pub outbox: Outbox,
     /// Enforced here once more: keys are not the only way to an action.
     pub read_only: bool,
+    /// Where this screen's set-up is kept; `None` when it is not.
+    pub preferences: Option<PathBuf>,
 }
 
 impl Performer {
@@ -43,12 +47,22 @@ impl Performer {
             Effect::Set { identity, setting } => self.keeper.set(identity, setting),
             Effect::Claim => self.keeper.claim(),
             Effect::Recall => self.keeper.recall(),
+            Effect::SavePreferences(preferences) => self.save_preferences(preferences),
             Effect::OpenPage(url) => open_page(url, self.outbox.clone()),
             effect @ (Effect::AddOffered(_) | Effect::Repaint | Effect::Suspend | Effect::Copy(_) | Effect::Ssh(_)) => {
                 return Some(effect);
             }
         }
         None
+    }
+
+    fn save_preferences(&self, preferences: Preferences) {
+        let Some(file) = self.preferences.clone() else { return };
+        tokio::task::spawn_blocking(move || {
+            if let Err(error) = preferences::save(&file, &preferences) {
+                tracing::warn!(%error, "the screen's set-up could not be kept");
+            }
+        });
     }
 
     fn poll(&self, name: AccountName, ask: Ask, asked_at: Timestamp) {

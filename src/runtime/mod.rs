@@ -7,6 +7,7 @@ pub mod crash;
 pub mod effects;
 pub mod errand;
 pub mod keeper;
+pub mod preferences;
 pub mod screen;
 pub mod terminal;
 

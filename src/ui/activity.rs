@@ -9,6 +9,7 @@ use super::popup::labelled;
 use super::scene::Scene;
 use super::text::{Phrase, Word};
 use super::theme::Role;
+use crate::app::listing::Line;
 use crate::rules::saga::{Operation, Outcome, Step};
 
 /// Places of the columns.
@@ -45,21 +46,8 @@ impl Columns {
     }
 }
 
-/// The actions, newest first.
-fn newest_first<'a>(scene: &Scene<'a>) -> impl Iterator<Item = &'a Operation> {
-    scene.state.world.operations.values().rev()
-}
-
 pub fn paint(paint: &mut Paint, scene: &Scene, area: Rect) {
-    let (language, view) = (scene.look.language, &scene.state.view);
-    if scene.state.world.operations.is_empty() {
-        let lines = [language.word(Word::NothingDone), language.word(Word::NothingDoneWhy)];
-        for (row, line) in lines.into_iter().enumerate() {
-            let role = if row == 0 { Role::Plain } else { Role::Dim };
-            paint.text(area.x + 2, area.y + 1 + row as u16, area.width.saturating_sub(4), line, role);
-        }
-        return;
-    }
+    let (language, list) = (scene.look.language, &scene.state.view.activity);
     let columns = Columns::fit(area);
     for (column, word) in [
         (columns.when, Word::When),
@@ -72,12 +60,11 @@ pub fn paint(paint: &mut Paint, scene: &Scene, area: Rect) {
     }
     paint.right(columns.saves.0, area.y, columns.saves.1, language.word(Word::SavesHead), Role::Dim);
     let height = usize::from(area.height.saturating_sub(1));
-    let last = scene.state.world.operations.len().saturating_sub(1);
-    let cursor = view.activity.min(last);
-    let top = (cursor + 1).saturating_sub(height);
-    for (row, operation) in newest_first(scene).skip(top).take(height).enumerate() {
+    for (row, line) in list.lines.iter().skip(list.top).take(height).enumerate() {
+        let Line::Operation(op) = line else { continue };
+        let Some(operation) = scene.state.world.operations.get(op) else { continue };
         let y = area.y + 1 + row as u16;
-        let here = top + row == cursor;
+        let here = list.cursor.as_ref() == Some(line);
         if here {
             paint.text(area.x, y, 1, scene.look.glyphs.cursor, Role::Accent);
         }
@@ -123,10 +110,8 @@ fn state(scene: &Scene, operation: &Operation) -> Run {
 }
 
 /// One action in full, for the details.
-pub fn operation_lines(scene: &Scene, at: usize) -> Vec<Runs> {
+pub fn operation_lines(scene: &Scene, operation: &Operation) -> Vec<Runs> {
     let language = scene.look.language;
-    let last = scene.state.world.operations.len().saturating_sub(1);
-    let Some(operation) = newest_first(scene).nth(at.min(last)) else { return Vec::new() };
     let target = &operation.target;
     let title = language.phrase(&Phrase::PlanFor { action: operation.action, name: &target.name });
     let account = scene.account_title(&target.identity.account);

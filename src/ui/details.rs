@@ -1,6 +1,9 @@
 //! More about the line under the cursor: below the list, or at the side where there is room.
 
-use providers::model::{AccountName, Action, DataPlace, GpuSample, Instance, Market, Offer, Phase, ResourceId, Risk};
+use providers::model::{
+    AccountName, Action, DataPlace, GpuSample, Instance, Market, Offer, Phase, ResourceId, ResourceKind, Risk,
+    StorageItem,
+};
 use providers::money::{Burn, Rate};
 use ratatui::layout::Rect;
 
@@ -12,11 +15,12 @@ use super::paint::{Paint, Run, Runs, dim, plain, run, runs_width, wrap};
 use super::scene::{Scene, name_of};
 use super::text::{Phrase, Word};
 use super::theme::Role;
-use crate::app::rows::{self, GroupKey, Line};
-use crate::app::state::Tab;
+use crate::app::listing::Line;
+use crate::app::rows::{self, GroupKey};
 use crate::app::update::stop_or_start_of;
 use crate::rules::fleet::Known;
 use crate::rules::runway;
+use crate::rules::saga::Operation;
 
 /// Cells of a GPU's bar.
 const BAR: usize = 8;
@@ -33,7 +37,8 @@ pub fn below(paint: &mut Paint, scene: &Scene, area: Rect) {
         Subject::Nothing => return,
         Subject::Instance(known) => instance_below(scene, known, room.width, rows),
         Subject::Group(key) => group_lines(scene, key),
-        Subject::Operation(at) => super::activity::operation_lines(scene, at),
+        Subject::Storage(known) => super::storage::details(scene, known),
+        Subject::Operation(operation) => super::activity::operation_lines(scene, operation),
     };
     paint.rule(area.x, area.y, area.width);
     for (row, line) in lines.iter().take(rows).enumerate() {
@@ -49,7 +54,8 @@ pub fn side(paint: &mut Paint, scene: &Scene, area: Rect) {
         Subject::Nothing => return,
         Subject::Instance(known) => instance_side(scene, known, room.width),
         Subject::Group(key) => group_lines(scene, key),
-        Subject::Operation(at) => super::activity::operation_lines(scene, at),
+        Subject::Storage(known) => super::storage::details(scene, known),
+        Subject::Operation(operation) => super::activity::operation_lines(scene, operation),
     };
     let wrapped = lines.iter().flat_map(|line| wrap(line, room.width, 2));
     for (row, line) in wrapped.take(usize::from(room.height)).enumerate() {
@@ -61,17 +67,19 @@ enum Subject<'a> {
     Nothing,
     Instance(&'a Known<Instance>),
     Group(&'a GroupKey),
-    /// An action, by its place in the list.
-    Operation(usize),
+    Storage(&'a Known<StorageItem>),
+    Operation(&'a Operation),
 }
 
 fn subject<'a>(scene: &Scene<'a>) -> Subject<'a> {
-    if scene.state.view.tab == Tab::Activity {
-        return Subject::Operation(scene.state.view.activity);
-    }
-    match &scene.state.view.cursor {
-        Some(Line::Instance(_)) => scene.selected().map_or(Subject::Nothing, Subject::Instance),
+    let fleet = &scene.state.world.fleet;
+    match &scene.state.view.list().cursor {
+        Some(Line::Resource(identity)) => match identity.kind {
+            ResourceKind::Instance => fleet.instances.get(identity).map_or(Subject::Nothing, Subject::Instance),
+            ResourceKind::Storage => fleet.storage.get(identity).map_or(Subject::Nothing, Subject::Storage),
+        },
         Some(Line::Group(key)) => Subject::Group(key),
+        Some(Line::Operation(op)) => scene.state.world.operations.get(op).map_or(Subject::Nothing, Subject::Operation),
         None => Subject::Nothing,
     }
 }
@@ -499,7 +507,7 @@ fn place_words(language: Language, place: &DataPlace) -> String {
 
 fn group_lines(scene: &Scene, key: &GroupKey) -> Vec<Runs> {
     let language = scene.look.language;
-    let sum = scene.state.view.sums.get(key).cloned().unwrap_or_default();
+    let sum = scene.state.view.fleet.sums.get(key).cloned().unwrap_or_default();
     let mut title = vec![run(fleet::group_title(scene, key), Role::Strong)];
     if let GroupKey::Account(account) = key {
         title.extend(fleet::freshness(scene, account));

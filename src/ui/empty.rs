@@ -26,7 +26,7 @@ fn lines(scene: &Scene) -> Vec<Runs> {
     if world.fleet.accounts.is_empty() {
         return no_accounts(scene);
     }
-    if view.hidden > 0 {
+    if view.list().hidden > 0 {
         return nothing_matches(scene);
     }
     if world.fleet.accounts.iter().any(|account| account.as_of.is_some()) {
@@ -78,9 +78,10 @@ fn no_accounts(scene: &Scene) -> Vec<Runs> {
 
 fn nothing_matches(scene: &Scene) -> Vec<Runs> {
     let (language, view) = (scene.look.language, &scene.state.view);
-    let filter = if view.filter.is_empty() { language.quick(view.quick) } else { view.filter.as_str() };
+    let filter =
+        if view.list().filter.is_empty() { language.quick(view.list().quick) } else { view.list().filter.as_str() };
     vec![
-        vec![plain(language.phrase(&Phrase::NothingMatches { filter, hidden: view.hidden }))],
+        vec![plain(language.phrase(&Phrase::NothingMatches { filter, hidden: view.list().hidden }))],
         vec![run("esc", Role::Accent), dim(format!(" {}", language.word(Word::ShowsAll)))],
     ]
 }

@@ -3,14 +3,15 @@
 use providers::model::{Instance, Market, Phase, Rates, Remark};
 use ratatui::layout::Rect;
 
-use super::columns::{Column, Columns, FLAGS, FRACTION, SIGNS, SPARK};
 use super::format;
 use super::paint::{Paint, Run, Runs, dim, plain, run};
 use super::scene::{Scene, name_of};
 use super::text::{Phrase, Word};
 use super::theme::Role;
+use crate::app::columns::{Column, Columns, FLAGS, FRACTION, SIGNS, SPARK};
+use crate::app::listing::Line;
 use crate::app::message::GroupName;
-use crate::app::rows::{self, GroupKey, Line};
+use crate::app::rows::{self, GroupKey};
 use crate::rules::fleet::{Freshness, Known};
 use crate::rules::saga::{Operation, Step};
 
@@ -19,12 +20,9 @@ const ASKING_LONG: i64 = 5;
 
 /// Head and visible lines.
 pub fn paint(paint: &mut Paint, scene: &Scene, area: Rect) {
-    let view = &scene.state.view;
+    let view = &scene.state.view.fleet;
     let grouping = rows::grouping(&scene.state.world, view);
-    let settings = &scene.state.world.settings;
-    let projects =
-        !settings.rules.projects.is_empty() || settings.single.values().any(|setting| setting.project.is_some());
-    let columns = Columns::fit(area, grouping != GroupName::Account, projects);
+    let columns = scene.state.view.fleet_columns(&scene.state.world);
     head(paint, scene, &columns, area.y);
     let height = usize::from(area.height.saturating_sub(1));
     for (row, line) in view.lines.iter().skip(view.top).take(height).enumerate() {
@@ -35,11 +33,12 @@ pub fn paint(paint: &mut Paint, scene: &Scene, area: Rect) {
         }
         match line {
             Line::Group(key) => group(paint, scene, &columns, area, y, key, here),
-            Line::Instance(identity) => {
+            Line::Resource(identity) => {
                 if let Some(known) = scene.state.world.fleet.instances.get(identity) {
                     instance(paint, scene, &columns, y, known, here, grouping);
                 }
             }
+            Line::Operation(_) => {}
         }
     }
 }
@@ -75,7 +74,7 @@ fn instance(
     here: bool,
     grouping: GroupName,
 ) {
-    let (look, view) = (scene.look, &scene.state.view);
+    let (look, view) = (scene.look, &scene.state.view.fleet);
     let old = scene.is_old(&known.identity.account) || known.is_gone();
     let tone = |role: Role| match role {
         Role::Plain | Role::Strong if old => Role::Dim,
@@ -330,7 +329,7 @@ fn age_first(scene: &Scene, known: &Known<Instance>, next: &mut Runs) {
 }
 
 fn group(paint: &mut Paint, scene: &Scene, columns: &Columns, area: Rect, y: u16, key: &GroupKey, here: bool) {
-    let (view, glyphs, language) = (&scene.state.view, scene.look.glyphs, scene.look.language);
+    let (view, glyphs, language) = (&scene.state.view.fleet, scene.look.glyphs, scene.look.language);
     let folded = view.folded.contains(key);
     let fold = if folded { glyphs.folded } else { glyphs.open };
     paint.text(area.x + 2, y, 1, fold, if here { Role::Accent } else { Role::Dim });

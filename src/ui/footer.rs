@@ -4,16 +4,15 @@ use providers::model::Action as Deed;
 use ratatui::layout::{Position, Rect};
 
 use super::details::first_action;
-use super::help::shown_key;
 use super::paint::{Paint, Runs, dim, plain, run, runs_width};
 use super::plan::tail_from;
 use super::scene::Scene;
 use super::text::{Phrase, Word};
 use super::theme::Role;
 use crate::app::action::Action;
-use crate::app::keymap::{self, Binding};
+use crate::app::keymap::Binding;
+use crate::app::listing::Line;
 use crate::app::message::{Msg, QuickName};
-use crate::app::rows::Line;
 use crate::app::state::{Modal, Tab};
 use crate::rules::saga::{Outcome, Step};
 
@@ -52,32 +51,27 @@ fn message_role(message: &Msg) -> Role {
 
 /// Which line of how many, what is marked, what the filters hide.
 fn counts(scene: &Scene) -> Runs {
-    let (view, language, dot) = (&scene.state.view, scene.look.language, scene.look.glyphs.dot);
+    let (list, language, dot) = (scene.state.view.list(), scene.look.language, scene.look.glyphs.dot);
     let mut parts: Vec<Runs> = Vec::new();
-    match view.tab {
-        Tab::Activity => {
-            let count = scene.state.world.operations.len();
-            if count > 0 {
-                parts.push(vec![dim(format!("{} / {count}", view.activity.min(count - 1) + 1))]);
-            }
+    if let Some(at) = list.cursor_at() {
+        parts.push(vec![dim(format!("{} / {}", at + 1, list.lines.len()))]);
+    }
+    if !list.marks.is_empty() {
+        let mut marked = vec![run(language.phrase(&Phrase::Marked { count: list.marks.len() }), Role::Accent)];
+        if list.hidden_marks > 0 {
+            let hidden = language.phrase(&Phrase::MarkedHidden { count: list.hidden_marks });
+            marked.push(run(format!("{}{hidden}", language.word(Word::Comma)), Role::Waste));
         }
-        Tab::Fleet => {
-            if let Some(at) = view.cursor_at() {
-                parts.push(vec![dim(format!("{} / {}", at + 1, view.lines.len()))]);
-            }
-            if !view.marks.is_empty() {
-                parts.push(vec![run(language.phrase(&Phrase::Marked { count: view.marks.len() }), Role::Accent)]);
-            }
-            if !view.filter.is_empty() {
-                parts.push(vec![plain(format!("/{}", view.filter))]);
-            }
-            if view.quick != QuickName::All {
-                parts.push(vec![plain(language.quick(view.quick))]);
-            }
-            if view.hidden > 0 {
-                parts.push(vec![dim(language.phrase(&Phrase::Hidden { count: view.hidden }))]);
-            }
-        }
+        parts.push(marked);
+    }
+    if !list.filter.is_empty() {
+        parts.push(vec![plain(format!("/{}", list.filter))]);
+    }
+    if list.quick != QuickName::All {
+        parts.push(vec![plain(language.quick(list.quick))]);
+    }
+    if list.hidden > 0 {
+        parts.push(vec![dim(language.phrase(&Phrase::Hidden { count: list.hidden }))]);
     }
     let mut out = Runs::new();
     for part in parts {
@@ -92,11 +86,16 @@ fn counts(scene: &Scene) -> Runs {
 /// As many hints as fit; help, the way out and the way back from an action are never left out for others.
 fn hints(scene: &Scene, room: u16) -> Runs {
     let tab = scene.state.view.tab;
-    let mut hints: Vec<(bool, Runs)> = keymap::bindings_of(tab)
+    let mut hints: Vec<(bool, Runs)> = scene
+        .state
+        .view
+        .fixed
+        .keys
+        .of(tab)
         .filter_map(|binding| {
             let hint = hint_of(scene, binding)?;
             let last = matches!(binding.action, Action::Help | Action::Quit | Action::TakeBack);
-            let key = binding.keys.first().map(|key| shown_key(scene, *key)).unwrap_or_default();
+            let key = binding.keys.first().map(|key| scene.shown_key(*key)).unwrap_or_default();
             let (key_role, role) =
                 if available(scene, binding.action) { (Role::Accent, Role::Plain) } else { (Role::Dim, Role::Dim) };
             let text = scene.message(&hint);
@@ -121,7 +120,10 @@ fn hints(scene: &Scene, room: u16) -> Runs {
 
 /// The hint of a binding as it is now; `None` keeps it out.
 fn hint_of(scene: &Scene, binding: &Binding) -> Option<Msg> {
-    if scene.state.view.tab == Tab::Fleet && scene.state.view.lines.is_empty() && !available(scene, binding.action) {
+    if scene.state.view.tab == Tab::Fleet
+        && scene.state.view.list().lines.is_empty()
+        && !available(scene, binding.action)
+    {
         return None;
     }
     match binding.action {
@@ -137,7 +139,7 @@ fn hint_of(scene: &Scene, binding: &Binding) -> Option<Msg> {
 /// The row that an action would be about first.
 fn pointed<'a>(scene: &Scene<'a>) -> Option<&'a crate::rules::fleet::Known<providers::model::Instance>> {
     let state = scene.state;
-    match state.view.marks.first() {
+    match state.view.list().marks.first() {
         Some(identity) => state.world.fleet.instances.get(identity),
         None => scene.selected(),
     }
@@ -157,9 +159,11 @@ fn available(scene: &Scene, action: Action) -> bool {
             pointed(scene).is_some_and(|known| scene.hindrance(known, first_action(scene, known)).is_none())
         }
         Action::End => pointed(scene).is_some_and(|known| scene.hindrance(known, Deed::Release).is_none()),
-        Action::Mark => matches!(view.cursor, Some(Line::Instance(_))),
-        Action::Details => view.cursor.is_some(),
-        Action::Filter | Action::Sort | Action::Group | Action::Quick => !view.lines.is_empty() || view.hidden > 0,
+        Action::Mark => matches!(view.list().cursor, Some(Line::Resource(_))),
+        Action::Details => view.list().cursor.is_some(),
+        Action::Filter | Action::Sort | Action::Group | Action::Quick => {
+            !view.list().lines.is_empty() || view.list().hidden > 0
+        }
         _ => true,
     }
 }
@@ -167,7 +171,7 @@ fn available(scene: &Scene, action: Action) -> bool {
 fn filter_field(paint: &mut Paint, scene: &Scene, line: Rect, input: &tui_input::Input) -> Position {
     let language = scene.look.language;
     let keys = vec![
-        dim(language.phrase(&Phrase::Hidden { count: scene.state.view.hidden })),
+        dim(language.phrase(&Phrase::Hidden { count: scene.state.view.list().hidden })),
         run("   enter", Role::Accent),
         dim(format!(" {}", language.word(Word::KeepFilter))),
         run("  esc", Role::Accent),

@@ -10,6 +10,7 @@ use super::paint::{Paint, Run, Runs, dim, plain, run, runs_width};
 use super::scene::Scene;
 use super::text::{Phrase, Word};
 use super::theme::Role;
+use crate::app::action::Action as Meaning;
 use crate::app::state::Tab;
 use crate::rules::memory::Collector;
 use crate::rules::runway::Runway;
@@ -157,7 +158,13 @@ fn attention(scene: &Scene) -> Runs {
 fn tabs(paint: &mut Paint, scene: &Scene, area: Rect) {
     paint.rule(area.x, area.y, area.width);
     let mut x = area.x + 1;
-    for (key, tab, word) in [("1", Tab::Fleet, Word::Fleet), ("6", Tab::Activity, Word::Activity)] {
+    let tabs = [
+        (Meaning::ShowFleet, Tab::Fleet, Word::Fleet),
+        (Meaning::ShowStorage, Tab::Storage, Word::Storage),
+        (Meaning::ShowActivity, Tab::Activity, Word::Activity),
+    ];
+    for (meaning, tab, word) in tabs {
+        let key = scene.key_of(meaning);
         let here = scene.state.view.tab == tab;
         let role = if here { Role::Here } else { Role::Dim };
         let text = format!(" {key} {} ", scene.look.language.word(word));

@@ -8,8 +8,7 @@ use super::popup::{self, Border};
 use super::scene::Scene;
 use super::text::Word;
 use super::theme::Role;
-use crate::app::action::{Code, Key};
-use crate::app::keymap::{BINDINGS, Binding, Place, key_name};
+use crate::app::keymap::{Binding, Place};
 
 const WIDTH: u16 = 86;
 
@@ -20,11 +19,20 @@ pub fn paint(paint: &mut Paint, scene: &Scene, room: Rect, scroll: u16) {
     let mut lines = notices(scene, inside);
     for (place, word) in [
         (Place::Fleet, Word::Fleet),
+        (Place::Lists, Word::InLists),
         (Place::Activity, Word::Activity),
         (Place::Plan, Word::InAPlan),
         (Place::Everywhere, Word::Everywhere),
     ] {
-        let bindings: Vec<&Binding> = BINDINGS.iter().filter(|binding| binding.place == place).collect();
+        let bindings: Vec<&Binding> = scene
+            .state
+            .view
+            .fixed
+            .keys
+            .all()
+            .iter()
+            .filter(|binding| binding.place == place && !binding.keys.is_empty())
+            .collect();
         if bindings.is_empty() {
             continue;
         }
@@ -44,24 +52,12 @@ pub fn paint(paint: &mut Paint, scene: &Scene, room: Rect, scroll: u16) {
 
 fn binding_lines(scene: &Scene, binding: &Binding, width: u16) -> Vec<Runs> {
     const KEYS: u16 = 12;
-    let keys: Vec<String> = binding.keys.iter().map(|key| shown_key(scene, *key)).collect();
+    let keys: Vec<String> = binding.keys.iter().map(|key| scene.shown_key(*key)).collect();
     let keys = keys.join(" ");
     let pad = KEYS.saturating_sub(format::width(&keys)).max(1);
     let line =
         vec![run(format!("{keys}{}", " ".repeat(usize::from(pad))), Role::Accent), plain(scene.message(&binding.help))];
     wrap(&line, width, KEYS)
-}
-
-/// A key's name in the signs of this terminal.
-pub fn shown_key(scene: &Scene, key: Key) -> String {
-    let [up, down, left, right] = scene.look.glyphs.arrows;
-    match key.code {
-        Code::Up => up.to_owned(),
-        Code::Down => down.to_owned(),
-        Code::Left => left.to_owned(),
-        Code::Right => right.to_owned(),
-        _ => key_name(key),
-    }
 }
 
 /// Every sign with its word.

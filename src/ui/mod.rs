@@ -14,11 +14,13 @@ mod language;
 mod leave;
 mod look;
 mod paint;
+mod palette;
 pub mod plain;
 mod plan;
 mod popup;
 mod problem;
 mod scene;
+mod storage;
 pub mod text;
 pub mod theme;
 
@@ -30,7 +32,8 @@ mod tests;
 use jiff::Timestamp;
 use ratatui::layout::{Position, Rect};
 
-use crate::app::state::{Frame as Heights, Modal, State, Tab};
+use crate::app::layout::Frame as Heights;
+use crate::app::state::{Modal, State, Tab};
 use paint::Paint;
 use scene::Scene;
 use text::Phrase;
@@ -64,16 +67,16 @@ fn screen(paint: &mut Paint, area: Rect, state: &State, now: Timestamp) -> Optio
 
     // One line of the list's room is its head.
     let list_width = area.width - heights.side;
-    // A blank stands between the list and what is at its side.
-    let inner = list_width - u16::from(heights.side > 0);
+    let inner = heights.list_width(area.width);
     let list = Rect { y: trouble.bottom(), height: heights.body + 1, width: inner, ..area };
     let below = Rect { y: list.bottom(), height: heights.details, ..area };
     match state.view.tab {
         // Without lines there are no details, so their room is free.
-        Tab::Fleet if state.view.lines.is_empty() || state.view.offers_shown() => {
+        _ if state.view.list().lines.is_empty() || state.view.offers_shown() => {
             empty::paint(paint, &scene, Rect { height: list.height + below.height, ..list });
         }
         Tab::Fleet => fleet::paint(paint, &scene, list),
+        Tab::Storage => storage::paint(paint, &scene, list),
         Tab::Activity => activity::paint(paint, &scene, list),
     }
     if heights.details > 0 {
@@ -95,11 +98,16 @@ fn screen(paint: &mut Paint, area: Rect, state: &State, now: Timestamp) -> Optio
             help::paint(paint, &scene, room, *scroll);
             None
         }
-        Some(Modal::Problem { account, scroll }) => {
-            problem::paint(paint, &scene, room, account, *scroll);
+        Some(Modal::Palette(palette)) => Some(palette::paint(paint, &scene, room, palette)),
+        Some(Modal::Columns { at }) => {
+            columns::paint(paint, &scene, room, *at);
             None
         }
-        Some(Modal::Plan { plan, field, scroll }) => plan::paint(paint, &scene, room, plan, field.as_ref(), *scroll),
+        Some(Modal::Problem { about, scroll }) => {
+            problem::paint(paint, &scene, room, about, *scroll);
+            None
+        }
+        Some(Modal::Plan(question)) => plan::paint(paint, &scene, room, question),
         Some(Modal::Leave) => {
             leave::paint(paint, &scene, room);
             None

@@ -13,7 +13,8 @@ use super::scene::Scene;
 use super::text::{Phrase, Word};
 use super::theme::Role;
 use crate::app::action::Action as Meaning;
-use crate::app::keymap::{BINDINGS, Place, key_name};
+use crate::app::keymap::Place;
+use crate::app::state::Question;
 use crate::rules::plan::{Confirmation, Plan, Target};
 
 const WIDTH: u16 = 78;
@@ -22,14 +23,9 @@ const NAME_CELLS: u16 = 22;
 const ACCOUNT_CELLS: u16 = 16;
 
 /// Paints the window and says where its text is being typed.
-pub fn paint(
-    paint: &mut Paint,
-    scene: &Scene,
-    room: Rect,
-    plan: &Plan,
-    field: Option<&Input>,
-    scroll: usize,
-) -> Option<Position> {
+pub fn paint(paint: &mut Paint, scene: &Scene, room: Rect, question: &Question) -> Option<Position> {
+    let Question { plan, field, scroll, changed, .. } = question;
+    let field = field.as_ref();
     let language = scene.look.language;
     let width = WIDTH.min(room.width.saturating_sub(2));
     let inside = width.saturating_sub(6);
@@ -43,12 +39,20 @@ pub fn paint(
     body.extend(sums(scene, plan, labels, inside));
     let mut tail = left_out(scene, plan, inside);
     tail.push(Runs::new());
-    tail.extend(question(scene, plan, field));
+    if changed.is_some() {
+        let word = if plan.targets.is_empty() { Word::PlanNothingLeft } else { Word::PlanChanged };
+        tail.extend(wrap(
+            &[run(format!("{} ", scene.look.glyphs.needs_you), Role::Urgent), run(language.word(word), Role::Urgent)],
+            inside,
+            2,
+        ));
+    }
+    tail.extend(asks(scene, plan, field));
 
     let most = usize::from(room.height.saturating_sub(2));
     if plan.targets.len() > 1 {
         body.push(Runs::new());
-        body.extend(listed(scene, plan, inside, most.saturating_sub(body.len() + tail.len()), scroll));
+        body.extend(listed(scene, plan, inside, most.saturating_sub(body.len() + tail.len()), *scroll));
     }
     let room_for_body = most.saturating_sub(tail.len());
     if body.len() > room_for_body {
@@ -283,12 +287,15 @@ fn left_out(scene: &Scene, plan: &Plan, width: u16) -> Vec<Runs> {
 }
 
 /// What the person has to do.
-fn question(scene: &Scene, plan: &Plan, field: Option<&Input>) -> Vec<Runs> {
+fn asks(scene: &Scene, plan: &Plan, field: Option<&Input>) -> Vec<Runs> {
     let language = scene.look.language;
+    if plan.targets.is_empty() {
+        return Vec::new();
+    }
     match (&plan.confirmation, field) {
         (Confirmation::Countdown, _) => {
             let text = language.phrase(&Phrase::Confirm { action: plan.action, count: plan.targets.len() });
-            vec![vec![run(format!("{}  ", key_of(Meaning::Confirm)), Role::Accent), plain(text)]]
+            vec![vec![run(format!("{}  ", scene.key_in(Place::Plan, Meaning::Confirm)), Role::Accent), plain(text)]]
         }
         (Confirmation::Typed(_), None) => {
             let again = match plan.action {
@@ -296,7 +303,7 @@ fn question(scene: &Scene, plan: &Plan, field: Option<&Input>) -> Vec<Runs> {
                 Action::Release | Action::Delete | Action::Restart => Meaning::End,
             };
             let text = language.phrase(&Phrase::AskName { action: plan.action, count: plan.targets.len() });
-            vec![vec![run(format!("{}  ", key_of(again)), Role::Accent), plain(text)]]
+            vec![vec![run(format!("{}  ", scene.key_in(Place::Plan, again)), Role::Accent), plain(text)]]
         }
         (Confirmation::Typed(expected), Some(input)) => {
             let right = input.value().trim() == expected;
@@ -309,14 +316,4 @@ fn question(scene: &Scene, plan: &Plan, field: Option<&Input>) -> Vec<Runs> {
             vec![line, Runs::new()]
         }
     }
-}
-
-/// The key of a meaning in a plan.
-fn key_of(meaning: Meaning) -> String {
-    BINDINGS
-        .iter()
-        .find(|binding| binding.place == Place::Plan && binding.action == meaning)
-        .and_then(|binding| binding.keys.first())
-        .map(|key| key_name(*key))
-        .unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! What is wrong with an account, in full.
+//! What went wrong with an account or an action, or what was just said, in full.
 
 use providers::error::Problem;
 use providers::model::AccountName;
@@ -9,21 +9,34 @@ use super::popup::{self, Border};
 use super::scene::Scene;
 use super::text::{Phrase, Word};
 use super::theme::Role;
+use crate::app::state::Problem as About;
 use crate::rules::fleet::Trouble;
 
 const WIDTH: u16 = 90;
 
-pub fn paint(paint: &mut Paint, scene: &Scene, room: Rect, name: &AccountName, scroll: u16) {
+pub fn paint(paint: &mut Paint, scene: &Scene, room: Rect, about: &About, scroll: u16) {
     let language = scene.look.language;
     let width = WIDTH.min(room.width.saturating_sub(2));
     let inside = width.saturating_sub(6);
-    let lines: Vec<Runs> = lines(scene, name).iter().flat_map(|line| wrap(line, inside, 2)).collect();
-    let border = Border {
-        title: language.phrase(&Phrase::ProblemsOf { account: &scene.account_title(name) }),
-        keys: popup::key("esc", language.word(Word::Close)),
-        ..Border::default()
+    let (title, lines) = match about {
+        About::Account(name) => {
+            (language.phrase(&Phrase::ProblemsOf { account: &scene.account_title(name) }), lines(scene, name))
+        }
+        About::Operation(op) => match scene.state.world.operations.get(op) {
+            Some(operation) => {
+                let name = &operation.target.name;
+                let title = language.phrase(&Phrase::PlanFor { action: operation.action, name });
+                (title, super::activity::operation_lines(scene, operation).split_off(1))
+            }
+            None => (String::new(), vec![vec![plain(language.word(Word::Unknown))]]),
+        },
+        About::Message(message) => {
+            (language.word(Word::SaidLast).to_owned(), vec![vec![plain(scene.message(message))]])
+        }
     };
-    popup::scrolled(paint, room, width, &lines, scroll, border);
+    let lines: Vec<Runs> = lines.iter().flat_map(|line| wrap(line, inside, 2)).collect();
+    let keys = popup::key("esc", language.word(Word::Close));
+    popup::scrolled(paint, room, width, &lines, scroll, Border { title, keys, ..Border::default() });
 }
 
 fn lines(scene: &Scene, name: &AccountName) -> Vec<Runs> {

@@ -11,6 +11,8 @@ use super::look::Look;
 use super::paint::{Run, run};
 use super::text;
 use super::theme::Role;
+use crate::app::action::{Action as Meaning, Code, Key};
+use crate::app::keymap::{Place, key_name};
 use crate::app::message::Msg;
 use crate::app::rows;
 use crate::app::state::State;
@@ -163,9 +165,33 @@ impl<'a> Scene<'a> {
         }
     }
 
+    /// The first key of a meaning where it counts; empty when it has none.
+    pub fn key_in(&self, place: Place, meaning: Meaning) -> String {
+        let mut bindings = self.state.view.fixed.keys.all().iter();
+        let binding = bindings.find(|binding| binding.place == place && binding.action == meaning);
+        binding.and_then(|binding| binding.keys.first()).map_or_else(String::new, |key| self.shown_key(*key))
+    }
+
+    /// The first key of a meaning, wherever it counts.
+    pub fn key_of(&self, meaning: Meaning) -> String {
+        self.state.view.fixed.keys.key_of(meaning).map_or_else(String::new, |key| self.shown_key(key))
+    }
+
+    /// A key's name in the signs of this terminal.
+    pub fn shown_key(&self, key: Key) -> String {
+        let [up, down, left, right] = self.look.glyphs.arrows;
+        match key.code {
+            Code::Up => up.to_owned(),
+            Code::Down => down.to_owned(),
+            Code::Left => left.to_owned(),
+            Code::Right => right.to_owned(),
+            _ => key_name(key),
+        }
+    }
+
     /// The row under the cursor.
     pub fn selected(&self) -> Option<&'a Known<Instance>> {
-        self.state.view.selected().and_then(|identity| self.state.world.fleet.instances.get(identity))
+        self.state.view.fleet.selected().and_then(|identity| self.state.world.fleet.instances.get(identity))
     }
 }
 

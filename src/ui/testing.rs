@@ -74,11 +74,9 @@ impl Story {
             })
             .collect();
         let fixed = Fixed {
-            demo: false,
-            zone: jiff::tz::TimeZone::UTC,
-            currency: Currency::USD,
-            notices: Vec::new(),
             config_path: "~/.config/rentop/config.toml".to_owned(),
+            sentences: super::text::sentences(Language::English),
+            ..Fixed::default()
         };
         let mut state = State {
             world: World::new(accounts, Rules::default(), read_only, "ana@desk".to_owned(), now),
@@ -173,15 +171,16 @@ impl Story {
     }
 
     fn key(&mut self, key: Key) {
-        self.now += SignedDuration::from_millis(500);
+        self.now += SignedDuration::from_millis(800);
         self.event(Event::View(ViewEvent::Key(key)));
     }
 
     /// Puts the cursor on the row of this name.
     pub fn at(&mut self, name: &str) -> &mut Self {
         self.code(Code::Home);
-        for _ in 0..self.state.view.lines.len() {
-            let here = self.state.view.selected().and_then(|identity| self.state.world.fleet.instances.get(identity));
+        for _ in 0..self.state.view.list().lines.len() {
+            let here =
+                self.state.view.list().selected().and_then(|identity| self.state.world.fleet.instances.get(identity));
             if here.is_some_and(|known| known.row.name.as_deref() == Some(name)) {
                 return self;
             }

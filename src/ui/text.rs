@@ -5,11 +5,17 @@ mod chinese;
 mod english;
 mod words;
 
+use std::collections::BTreeMap;
+
 use providers::error::ErrorKind;
 use providers::model::{Action, Component, DataKind, Phase, Remark, Risk};
 use providers::money::Currency;
 
+use super::glyphs::UNICODE;
 use super::look::Look;
+use super::theme::{Background, Colours, Theme};
+use crate::app::action::Action as Meaning;
+use crate::app::keymap::Bindings;
 use crate::app::message::{Msg, QuickName};
 use crate::app::rows::MarketName;
 use crate::rules::fleet::{Freshness, Trouble};
@@ -28,6 +34,19 @@ macro_rules! speak {
             Language::Chinese => chinese::$function($($argument),*),
         }
     };
+}
+
+/// What each action does, in a sentence.
+pub fn sentences(language: Language) -> BTreeMap<Meaning, String> {
+    let theme = Theme::new(Colours::None, Background::Dark);
+    let look = Look { theme, glyphs: &UNICODE, language };
+    let bindings = Bindings::default();
+    let mut sentences = BTreeMap::new();
+    for binding in bindings.all() {
+        // The first is that of the views; a plan has its own.
+        sentences.entry(binding.action).or_insert_with(|| message(&binding.help, &look, Currency::USD));
+    }
+    sentences
 }
 
 /// A message in words; `first` is the currency that rates begin with.

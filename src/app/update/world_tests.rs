@@ -1,6 +1,4 @@
-use jiff::tz::TimeZone;
 use providers::model::{Action, Phase};
-use providers::money::Currency;
 use providers::provider::Accepted;
 
 use super::*;
@@ -26,13 +24,7 @@ impl Story {
     fn new() -> Self {
         let now = at("10:00:00");
         let world = World::new(fleet(&["team"]).accounts, Rules::default(), false, "ana@desk".to_owned(), now);
-        let fixed = Fixed {
-            demo: false,
-            zone: TimeZone::UTC,
-            currency: Currency::USD,
-            notices: Vec::new(),
-            config_path: String::new(),
-        };
+        let fixed = Fixed::default();
         let state = State { world, view: View::new(fixed, Vec::new()), leaving: false };
         Story { state, now, effects: Vec::new() }
     }

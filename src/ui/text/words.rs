@@ -26,6 +26,7 @@ words! {
     Demo,
     ReadOnly,
     Fleet,
+    Storage,
     Activity,
     Notices,
     InFull,
@@ -97,6 +98,7 @@ words! {
     OnlyRemembered,
     // Windows.
     Help,
+    InLists,
     InAPlan,
     Everywhere,
     Signs,
@@ -110,6 +112,21 @@ words! {
     LeaveNow,
     AnyOther,
     Stay,
+    PlanChanged,
+    PlanNothingLeft,
+    Palette,
+    Choose,
+    Columns,
+    ColumnsWhy,
+    ShowOrHide,
+    LeavesEarlierLater,
+    ColumnUp,
+    ColumnRegion,
+    ColumnProject,
+    ColumnMemory,
+    ColumnTrend,
+    ColumnAccount,
+    SaidLast,
     // Nothing to show.
     Welcome,
     WhatItIs,
@@ -317,6 +334,13 @@ pub enum Phrase<'a> {
     },
     Hidden {
         count: usize,
+    },
+    /// Of the marked rows.
+    MarkedHidden {
+        count: usize,
+    },
+    NothingFound {
+        text: &'a str,
     },
     // Nothing to show.
     FromVariable {

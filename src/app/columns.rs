@@ -1,0 +1,269 @@
+//! Where the columns of the fleet stand: those that somebody wants, as far as there is room.
+
+use serde::{Deserialize, Serialize};
+
+use super::message::SortName;
+
+/// Cursor, mark, phase and the sign of what needs somebody stand before the name.
+pub const SIGNS: u16 = 6;
+/// The signs for spot and protected stand before the GPUs.
+pub const FLAGS: u16 = 3;
+/// Cells of a curve of use.
+pub const SPARK: u16 = 8;
+/// Digits of an hourly rate after its point, and one sign that may follow.
+pub const FRACTION: u16 = 5;
+
+/// A column that may leave; the others always stay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Optional {
+    Up,
+    Region,
+    Project,
+    Memory,
+    /// The curve beside the figure of use.
+    Trend,
+    Account,
+}
+
+impl Optional {
+    /// In the order in which they leave unless somebody chose another.
+    pub const ALL: [Optional; 6] =
+        [Optional::Up, Optional::Region, Optional::Project, Optional::Memory, Optional::Trend, Optional::Account];
+}
+
+/// Which columns somebody wants.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ColumnChoice {
+    /// Each once, in the order in which they leave when it gets narrow.
+    pub order: Vec<Optional>,
+    /// Never shown.
+    pub off: Vec<Optional>,
+}
+
+impl Default for ColumnChoice {
+    fn default() -> Self {
+        ColumnChoice { order: Optional::ALL.to_vec(), off: Vec::new() }
+    }
+}
+
+impl ColumnChoice {
+    /// The same with every column once, whatever a file said.
+    pub fn sane(mut self) -> Self {
+        let mut order: Vec<Optional> = Vec::new();
+        for column in self.order.into_iter().chain(Optional::ALL) {
+            if !order.contains(&column) {
+                order.push(column);
+            }
+        }
+        self.order = order;
+        self
+    }
+
+    pub fn is_on(&self, column: Optional) -> bool {
+        !self.off.contains(&column)
+    }
+
+    pub fn toggle(&mut self, column: Optional) {
+        match self.off.iter().position(|one| *one == column) {
+            Some(at) => drop(self.off.remove(at)),
+            None => self.off.push(column),
+        }
+    }
+}
+
+/// One column's place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Column {
+    pub x: u16,
+    pub width: u16,
+}
+
+/// Places of all columns; those that left have no width.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Columns {
+    pub name: Column,
+    pub gpu: Column,
+    pub util: Column,
+    pub spark: bool,
+    pub memory: Column,
+    pub rate: Column,
+    pub next: Column,
+    pub account: Column,
+    pub project: Column,
+    pub region: Column,
+    pub up: Column,
+}
+
+impl Columns {
+    /// They depend on the width, the choice and the grouping alone: nothing moves while values change.
+    pub fn fit(x: u16, width: u16, choice: &ColumnChoice, with_account: bool, with_project: bool) -> Self {
+        let narrow = width < 80;
+        let gap = if narrow { 1 } else { 2 };
+        let least = |column: Optional| match column {
+            column if !choice.is_on(column) => 0,
+            Optional::Up => 7,
+            Optional::Region => 10,
+            Optional::Project => 10 * u16::from(with_project),
+            Optional::Memory => 9,
+            Optional::Trend => SPARK + 1,
+            Optional::Account => 14 * u16::from(with_account),
+        };
+        let mut optional: Vec<(Optional, u16)> = choice.order.iter().map(|column| (*column, least(*column))).collect();
+        let (mut name, mut gpu, util) = if narrow { (10, 11, 6) } else { (12, 12, 9) };
+        let rate = if narrow { 9 } else { 10 };
+        let mut next = if narrow { 11 } else { 20 };
+        let fixed = SIGNS + name + gap + FLAGS + gpu + gap + util + gap + rate + gap + next;
+        // With a curve the figure needs no more room than itself.
+        let extra = |column: &(Optional, u16)| match column {
+            (_, 0) => 0,
+            (Optional::Trend, width) => width - (util - 5).min(*width),
+            (_, width) => width + gap,
+        };
+        for at in 0..optional.len() {
+            if !narrow && fixed + optional.iter().map(extra).sum::<u16>() <= width {
+                break;
+            }
+            optional[at].1 = 0;
+        }
+        let mut spare = width.saturating_sub(fixed + optional.iter().map(extra).sum::<u16>());
+        let mut give = |column: &mut u16, most: u16| {
+            let more = spare.min(most.saturating_sub(*column));
+            *column += more;
+            spare -= more;
+        };
+        let of = |optional: &[(Optional, u16)], wanted| {
+            optional.iter().find(|(column, _)| *column == wanted).map_or(0, |(_, width)| *width)
+        };
+        let [up, region, mut project, memory, trend, mut account] = Optional::ALL.map(|column| of(&optional, column));
+        give(&mut gpu, 17);
+        give(&mut name, 20);
+        give(&mut gpu, 19);
+        give(&mut next, 26);
+        if account > 0 {
+            give(&mut account, 20);
+        }
+        if project > 0 {
+            give(&mut project, 16);
+        }
+        give(&mut name, 34);
+        give(&mut next, u16::MAX);
+        let util = if trend > 0 { SPARK + 1 + 5 } else { util };
+
+        let mut columns = Columns { spark: trend > 0, ..Columns::default() };
+        let mut x = x + SIGNS;
+        let mut place = |column: &mut Column, width: u16, flags: u16| {
+            if width > 0 {
+                *column = Column { x: x + flags, width };
+                x += flags + width + gap;
+            }
+        };
+        place(&mut columns.name, name, 0);
+        place(&mut columns.gpu, gpu, FLAGS);
+        place(&mut columns.util, util, 0);
+        place(&mut columns.memory, memory, 0);
+        place(&mut columns.rate, rate, 0);
+        place(&mut columns.next, next, 0);
+        place(&mut columns.account, account, 0);
+        place(&mut columns.project, project, 0);
+        place(&mut columns.region, region, 0);
+        place(&mut columns.up, up, 0);
+        columns
+    }
+
+    /// The order that a click on the head at this cell asks for.
+    pub fn sort_at(&self, x: u16) -> Option<SortName> {
+        let heads = [
+            (self.name, SortName::Name),
+            (self.util, SortName::Use),
+            (self.rate, SortName::Cost),
+            (self.account, SortName::Account),
+            (self.project, SortName::Project),
+            (self.region, SortName::Region),
+            (self.up, SortName::Age),
+        ];
+        let under = |column: &Column| (column.x..column.x + column.width).contains(&x);
+        heads.into_iter().find(|(column, _)| under(column)).map(|(_, sort)| sort)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(width: u16, with_account: bool) -> Vec<&'static str> {
+        let columns = Columns::fit(0, width, &ColumnChoice::default(), with_account, true);
+        let optional = [
+            ("up", columns.up),
+            ("region", columns.region),
+            ("project", columns.project),
+            ("memory", columns.memory),
+            ("account", columns.account),
+        ];
+        let mut names: Vec<_> = optional.iter().filter(|(_, column)| column.width > 0).map(|(name, _)| *name).collect();
+        if columns.spark {
+            names.push("spark");
+        }
+        names
+    }
+
+    #[test]
+    fn columns_leave_by_their_rank() {
+        assert_eq!(shown(60, true), [""; 0]);
+        assert_eq!(shown(200, true), ["up", "region", "project", "memory", "account", "spark"]);
+        let mut before = 7;
+        for width in (60..=200).rev() {
+            let now = shown(width, true).len();
+            assert!(now <= before, "{width}: a column came back");
+            before = now;
+        }
+    }
+
+    #[test]
+    fn somebody_says_which_columns_leave_and_which_are_never_there() {
+        let choice = ColumnChoice { off: vec![Optional::Memory], order: vec![Optional::Account, Optional::Trend] };
+        let choice = choice.sane();
+        assert_eq!(choice.order.len(), Optional::ALL.len());
+        let at = |width| Columns::fit(0, width, &choice, true, true);
+        assert_eq!(at(200).memory.width, 0);
+        let narrower = (80..200).rev().map(at).find(|columns| columns.account.width == 0).unwrap();
+        assert!(narrower.spark && narrower.up.width > 0);
+    }
+
+    #[test]
+    fn a_click_on_a_head_sorts_by_its_column() {
+        let columns = Columns::fit(0, 200, &ColumnChoice::default(), true, true);
+        assert_eq!(columns.sort_at(columns.rate.x), Some(SortName::Cost));
+        assert_eq!(columns.sort_at(columns.up.x + columns.up.width - 1), Some(SortName::Age));
+        assert_eq!(columns.sort_at(0), None);
+        assert_eq!(columns.sort_at(u16::MAX), None);
+    }
+
+    #[test]
+    fn no_column_reaches_over_the_edge_or_into_another() {
+        for width in 60..=400 {
+            for with_account in [false, true] {
+                let columns = Columns::fit(0, width, &ColumnChoice::default(), with_account, true);
+                let all = [
+                    columns.name,
+                    columns.gpu,
+                    columns.util,
+                    columns.memory,
+                    columns.rate,
+                    columns.next,
+                    columns.account,
+                    columns.project,
+                    columns.region,
+                    columns.up,
+                ];
+                let placed: Vec<Column> = all.into_iter().filter(|column| column.width > 0).collect();
+                for pair in placed.windows(2) {
+                    assert!(pair[0].x + pair[0].width < pair[1].x, "{width}: {pair:?}");
+                }
+                let last = placed.last().unwrap();
+                assert!(last.x + last.width <= width, "{width}: {last:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Where the parts of the screen stand, for painting and for the mouse alike.
+
+/// How the height of the screen is shared out, for painting and for moving alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// Header and its rule.
+    pub header: u16,
+    /// Lines about accounts in trouble.
+    pub trouble: u16,
+    /// Rows of the list, its head not counted.
+    pub body: u16,
+    /// The details below the list, their rule counted; 0 when they stand at the side or are off.
+    pub details: u16,
+    /// Rule and footer.
+    pub footer: u16,
+    /// Width of the details at the side; 0 when they are below or off.
+    pub side: u16,
+}
+
+impl Frame {
+    /// From so many columns on the details stand at the side.
+    const SIDE_FROM: u16 = 160;
+    const SIDE: u16 = 56;
+    const DETAILS: u16 = 8;
+
+    pub fn of(width: u16, height: u16, details: bool, trouble: usize) -> Self {
+        let (header, footer, head) = (2, 2, 1);
+        let side = if details && width >= Self::SIDE_FROM { Self::SIDE } else { 0 };
+        let trouble = trouble.min(3) as u16;
+        let rest = height.saturating_sub(header + footer + head + trouble);
+        // Below, the details never take more than half of what the list could have.
+        let below = details && side == 0 && rest >= 2 * Self::DETAILS;
+        let details = if below { Self::DETAILS } else { 0 };
+        Frame { header, trouble, body: rest - details, details, footer, side }
+    }
+
+    /// What is at a cell of a screen of this width; anything may be asked for.
+    pub fn spot(&self, width: u16, column: u16, row: u16) -> Spot {
+        let head = self.header + self.trouble;
+        let list = width.saturating_sub(self.side);
+        match row.checked_sub(head) {
+            _ if column >= list => Spot::Elsewhere,
+            Some(0) => Spot::Head,
+            Some(below) if below <= self.body => Spot::Line(below - 1),
+            _ => Spot::Elsewhere,
+        }
+    }
+
+    /// Columns that the list has for itself.
+    pub fn list_width(&self, width: u16) -> u16 {
+        // A blank stands between the list and what is at its side.
+        width.saturating_sub(self.side + u16::from(self.side > 0))
+    }
+}
+
+/// What is at a place of the screen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spot {
+    /// The heads of the columns.
+    Head,
+    /// A row of the list, counted from 0 at its top.
+    Line(u16),
+    Elsewhere,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// TUI-03: the edge, and beyond it.
+    #[test]
+    fn every_place_is_something_or_nothing() {
+        let frame = Frame::of(209, 51, true, 1);
+        assert_eq!(frame.spot(209, 3, 3), Spot::Head);
+        assert_eq!(frame.spot(209, 3, 4), Spot::Line(0));
+        for (column, row) in [(209, 49), (208, 50), (0, 51), (500, 500), (u16::MAX, u16::MAX), (0, 0)] {
+            assert_eq!(frame.spot(209, column, row), Spot::Elsewhere, "{column},{row}");
+        }
+        assert_eq!(Frame::of(0, 0, true, 3).spot(0, 0, 0), Spot::Elsewhere);
+    }
+}

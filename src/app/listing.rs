@@ -1,0 +1,158 @@
+//! One list on the screen: its lines, its cursor, and what was chosen for it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use providers::model::Identity;
+
+use super::message::{GroupName, QuickName, SortName};
+use super::rows::{GroupKey, GroupSum};
+use crate::rules::saga::OpId;
+
+/// One line of a list.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Line {
+    Group(GroupKey),
+    /// An instance or a storage item.
+    Resource(Identity),
+    /// An action.
+    Operation(OpId),
+}
+
+/// The list of one view.
+#[derive(Clone, Debug)]
+pub struct Listing {
+    /// As painted, computed when something changed.
+    pub lines: Vec<Line>,
+    /// The sums of each group among them.
+    pub sums: BTreeMap<GroupKey, GroupSum>,
+    /// How many rows the filters hide.
+    pub hidden: usize,
+    /// How many of the marked rows are among those.
+    pub hidden_marks: usize,
+    /// Where the cursor is, by what stands there and not by place.
+    pub cursor: Option<Line>,
+    /// The first line on the screen.
+    pub top: usize,
+    pub marks: BTreeSet<Identity>,
+    pub folded: BTreeSet<GroupKey>,
+    pub filter: String,
+    pub quick: QuickName,
+    pub sort: SortName,
+    /// The other way round.
+    pub reversed: bool,
+    /// What was chosen; by itself the fleet is grouped by account from twenty rows on.
+    pub group: Option<GroupName>,
+    /// Places of the rows since they were last sorted, in the order of identities: nothing jumps while people
+    /// look.
+    pub ranks: Vec<(Identity, usize)>,
+    pub(super) stale: bool,
+    /// The lines were brought up to date without sorting them anew.
+    pub(super) unsorted: bool,
+    /// Somebody has pressed a key here: the cursor no longer stays on the first row by itself.
+    pub(super) touched: bool,
+    /// Where the cursor was, for when its line goes.
+    pub(super) cursor_was: usize,
+    /// When the cursor last came to another line without a key.
+    pub(super) cursor_jumped: Option<Timestamp>,
+}
+
+impl Default for Listing {
+    fn default() -> Self {
+        Listing {
+            lines: Vec::new(),
+            sums: BTreeMap::new(),
+            hidden: 0,
+            hidden_marks: 0,
+            cursor: None,
+            top: 0,
+            marks: BTreeSet::new(),
+            folded: BTreeSet::new(),
+            filter: String::new(),
+            quick: QuickName::All,
+            sort: SortName::Attention,
+            reversed: false,
+            group: None,
+            ranks: Vec::new(),
+            stale: true,
+            unsorted: false,
+            touched: false,
+            cursor_was: 0,
+            cursor_jumped: None,
+        }
+    }
+}
+
+impl Listing {
+    /// The place of the cursor among the lines.
+    pub fn cursor_at(&self) -> Option<usize> {
+        let cursor = self.cursor.as_ref()?;
+        // The usual case first: the line is where it was.
+        if self.lines.get(self.cursor_was) == Some(cursor) {
+            return Some(self.cursor_was);
+        }
+        self.lines.iter().position(|line| line == cursor)
+    }
+
+    /// The resource under the cursor; `None` on any other line and in an empty list.
+    pub fn selected(&self) -> Option<&Identity> {
+        match &self.cursor {
+            Some(Line::Resource(identity)) => Some(identity),
+            _ => None,
+        }
+    }
+
+    /// Something other than everything is shown.
+    pub fn is_filtered(&self) -> bool {
+        !self.filter.is_empty() || self.quick != QuickName::All
+    }
+
+    /// What the next action is about: the marked rows, else the one under the cursor.
+    pub fn pointed(&self) -> Vec<Identity> {
+        if self.marks.is_empty() {
+            self.selected().cloned().into_iter().collect()
+        } else {
+            self.marks.iter().cloned().collect()
+        }
+    }
+
+    /// Puts the cursor on a line by its place.
+    pub(super) fn go_to(&mut self, at: usize) {
+        if let Some(line) = self.lines.get(at) {
+            self.cursor = Some(line.clone());
+            self.cursor_was = at;
+        }
+    }
+
+    /// Keeps the cursor on a line that exists, and that line among the `height` lines on the screen.
+    pub(super) fn keep_cursor(&mut self, height: u16) {
+        if self.lines.is_empty() {
+            self.cursor = None;
+            self.top = 0;
+            return;
+        }
+        let at = match self.cursor_at() {
+            // Until somebody presses a key, the cursor stays on the first row: the one that needs somebody most.
+            _ if !self.touched => {
+                let first = self.lines.iter().position(|line| !matches!(line, Line::Group(_))).unwrap_or(0);
+                self.cursor = Some(self.lines[first].clone());
+                first
+            }
+            Some(at) => at,
+            None => {
+                // Its line is gone: the one that took its place is nearest to where people look.
+                let at = self.cursor_was.min(self.lines.len() - 1);
+                self.cursor = Some(self.lines[at].clone());
+                at
+            }
+        };
+        self.cursor_was = at;
+        let height = usize::from(height).max(1);
+        if at < self.top {
+            self.top = at;
+        } else if at >= self.top + height {
+            self.top = at + 1 - height;
+        }
+        self.top = self.top.min(self.lines.len().saturating_sub(height));
+    }
+}

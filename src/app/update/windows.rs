@@ -1,0 +1,239 @@
+//! Keys in windows: a plan, its field, the filter, the palette, the columns, and texts that scroll.
+
+use jiff::{SignedDuration, Timestamp};
+use providers::model::Action as Deed;
+use tui_input::{Input, InputRequest};
+
+use super::view::{begin, make_plan, page, perform, step};
+use crate::app::action::{Action, Code, Key};
+use crate::app::columns::Optional;
+use crate::app::effect::Effect;
+use crate::app::listing::Line;
+use crate::app::palette::{Entry, view_of};
+use crate::app::state::{Modal, Question, State};
+use crate::rules::plan::Confirmation;
+use crate::rules::saga::{Confirmed, confirm};
+
+/// So long after a question became another one, an answer may be meant for the one before.
+const READING: SignedDuration = SignedDuration::from_millis(700);
+
+fn question(state: &mut State) -> Option<&mut Question> {
+    match state.view.modals.last_mut() {
+        Some(Modal::Plan(question)) => Some(question),
+        _ => None,
+    }
+}
+
+pub(super) fn in_plan(state: &mut State, key: Key, now: Timestamp) -> Vec<Effect> {
+    let meaning = state.view.fixed.keys.action_in_plan(key);
+    let Some(question) = question(state) else { return vec![] };
+    let plan = &question.plan;
+    let last = plan.targets.len().saturating_sub(1);
+    let again = match plan.action {
+        Deed::Stop | Deed::Start => Action::StopOrStart,
+        Deed::Release | Deed::Delete | Deed::Restart => Action::End,
+    };
+    let answers = !plan.targets.is_empty() && question.changed.is_none_or(|at| now.duration_since(at) >= READING);
+    match meaning {
+        Some(Action::Back) => {
+            state.view.modals.pop();
+        }
+        Some(Action::Confirm) if answers && plan.confirmation == Confirmation::Countdown => {
+            let plan = (**plan).clone();
+            state.view.modals.pop();
+            return begin(state, plan, None, now);
+        }
+        Some(action) if answers && action == again && matches!(plan.confirmation, Confirmation::Typed(_)) => {
+            question.field = Some(Input::default());
+        }
+        Some(Action::Down) => question.scroll = (question.scroll + 1).min(last),
+        Some(Action::Up) => question.scroll = question.scroll.saturating_sub(1),
+        _ => {}
+    }
+    vec![]
+}
+
+pub(super) fn in_name_field(state: &mut State, key: Key, now: Timestamp) -> Vec<Effect> {
+    let Some(question) = question(state) else { return vec![] };
+    let Some(input) = &mut question.field else { return vec![] };
+    match key.code {
+        Code::Esc => question.field = None,
+        Code::Enter => {
+            let typed = input.value().trim().to_owned();
+            if matches!(confirm(&question.plan, Some(&typed)), Confirmed::Yes(_)) {
+                let plan = (*question.plan).clone();
+                state.view.modals.pop();
+                return begin(state, plan, Some(&typed), now);
+            }
+        }
+        _ => drop(edit(input, key)),
+    }
+    vec![]
+}
+
+/// Looks whether an open question still asks what it asked: rows re-sort, vanish and change under it. When it
+/// does not, it is asked anew.
+pub(super) fn review_question(state: &mut State, now: Timestamp) {
+    let Some(Modal::Plan(question)) = state.view.modals.last() else { return };
+    let fresh = make_plan(state, question.plan.action, &question.asked, now);
+    let Some(question) = self::question(state) else { return };
+    if !question.plan.asks_the_same(&fresh) {
+        question.changed = Some(now);
+        question.field = None;
+        question.scroll = 0;
+    }
+    *question.plan = fresh;
+}
+
+pub(super) fn in_filter(state: &mut State, key: Key) -> Vec<Effect> {
+    let Some(Modal::Filter { input, before }) = state.view.modals.last_mut() else { return vec![] };
+    match key.code {
+        Code::Esc => {
+            let before = std::mem::take(before);
+            state.view.modals.pop();
+            set_filter(state, before);
+        }
+        Code::Enter => {
+            state.view.modals.pop();
+        }
+        Code::Up | Code::Down => step(&mut state.view, if key.code == Code::Up { -1 } else { 1 }),
+        _ => {
+            if edit(input, key) {
+                let filter = input.value().to_owned();
+                set_filter(state, filter);
+            }
+        }
+    }
+    vec![]
+}
+
+/// Filters the list of this view anew.
+pub(super) fn set_filter(state: &mut State, filter: String) {
+    let list = state.view.list_mut();
+    if list.filter != filter {
+        list.filter = filter;
+        list.stale = true;
+        // What passes is placed by the order, not by where it once was.
+        list.ranks.clear();
+    }
+}
+
+pub(super) fn in_palette(state: &mut State, key: Key, now: Timestamp) -> Vec<Effect> {
+    let Some(Modal::Palette(palette)) = state.view.modals.last_mut() else { return vec![] };
+    let last = palette.found.len().saturating_sub(1);
+    match (key.code, key.ctrl) {
+        (Code::Esc, _) => {
+            state.view.modals.pop();
+        }
+        (Code::Up, _) | (Code::Char('p'), true) => palette.at = palette.at.saturating_sub(1),
+        (Code::Down, _) | (Code::Char('n'), true) => palette.at = (palette.at + 1).min(last),
+        (Code::Enter, _) => {
+            let chosen = palette.found.get(palette.at).map(|found| found.entry.clone());
+            state.view.modals.pop();
+            match chosen {
+                Some(Entry::Action(action)) => return perform(state, action, now),
+                Some(Entry::Row(identity)) => {
+                    state.view.tab = view_of(&identity);
+                    go_to_row(state, &Line::Resource(identity));
+                }
+                None => {}
+            }
+        }
+        _ => {
+            if edit(&mut palette.input, key) {
+                search(state);
+            }
+        }
+    }
+    vec![]
+}
+
+/// Puts the cursor on a row; what hides it is taken away.
+fn go_to_row(state: &mut State, line: &Line) {
+    let list = state.view.list_mut();
+    list.touched = true;
+    list.cursor = Some(line.clone());
+    if !list.lines.contains(line) {
+        list.filter.clear();
+        list.quick = Default::default();
+        list.folded.clear();
+        list.stale = true;
+    }
+    list.cursor_jumped = None;
+}
+
+/// Finds anew what fits the palette's text.
+pub(super) fn search(state: &mut State) {
+    // It looks at the state that it is a part of.
+    let Some(Modal::Palette(mut palette)) = state.view.modals.pop() else { return };
+    palette.search(state);
+    state.view.modals.push(Modal::Palette(palette));
+}
+
+pub(super) fn in_columns(state: &mut State, key: Key) -> Vec<Effect> {
+    let action = state.view.fixed.keys.action_in(state.view.tab, key);
+    let choice = &mut state.view.columns;
+    let Some(Modal::Columns { at }) = state.view.modals.last_mut() else { return vec![] };
+    let last = Optional::ALL.len() - 1;
+    match (action, key.code) {
+        (Some(Action::Down), _) => *at = (*at + 1).min(last),
+        (Some(Action::Up), _) => *at = at.saturating_sub(1),
+        (_, Code::Char(' ')) => choice.toggle(choice.order[*at]),
+        (_, Code::Char('-')) if *at > 0 => {
+            choice.order.swap(*at, *at - 1);
+            *at -= 1;
+        }
+        (_, Code::Char('+')) if *at < last => {
+            choice.order.swap(*at, *at + 1);
+            *at += 1;
+        }
+        (_, Code::Char('+' | '-')) => {}
+        _ => {
+            state.view.modals.pop();
+        }
+    }
+    vec![]
+}
+
+/// One key in a line of text. True when the text may have changed.
+fn edit(input: &mut Input, key: Key) -> bool {
+    let request = match (key.code, key.ctrl) {
+        (Code::Char('a'), true) | (Code::Home, _) => InputRequest::GoToStart,
+        (Code::Char('e'), true) | (Code::End, _) => InputRequest::GoToEnd,
+        (Code::Char('u'), true) => InputRequest::DeleteLine,
+        (Code::Char('w'), true) => InputRequest::DeletePrevWord,
+        (Code::Char('h'), true) | (Code::Backspace, _) => InputRequest::DeletePrevChar,
+        (Code::Char('k'), true) => InputRequest::DeleteTillEnd,
+        (Code::Delete, _) => InputRequest::DeleteNextChar,
+        (Code::Left, _) => InputRequest::GoToPrevChar,
+        (Code::Right, _) => InputRequest::GoToNextChar,
+        (Code::Char(c), false) if !key.alt => InputRequest::InsertChar(c),
+        _ => return false,
+    };
+    input.handle(request).is_some_and(|change| change.value)
+}
+
+pub(super) fn in_text(state: &mut State, key: Key) -> Vec<Effect> {
+    let page = page(&state.view) as i32;
+    let by = match state.view.fixed.keys.action_in(state.view.tab, key) {
+        Some(Action::Down) => 1,
+        Some(Action::Up) => -1,
+        Some(Action::PageDown) => page,
+        Some(Action::PageUp) => -page,
+        Some(Action::First) => i32::from(i16::MIN),
+        Some(Action::Last) => i32::from(i16::MAX),
+        _ => {
+            state.view.modals.pop();
+            return vec![];
+        }
+    };
+    scroll_text(state, by);
+    vec![]
+}
+
+/// The painter stops at the text's end; this only keeps the number sane.
+pub(super) fn scroll_text(state: &mut State, by: i32) {
+    if let Some(Modal::Help { scroll } | Modal::Problem { scroll, .. }) = state.view.modals.last_mut() {
+        *scroll = (i32::from(*scroll) + by).clamp(0, 500) as u16;
+    }
+}
