@@ -119,6 +119,29 @@ pub enum Note {
     NotMine,
 }
 
+impl Note {
+    /// The word of `--json`.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Note::MissingSince(_) => "missing",
+            Note::AttachedToNothing => "attached_to_nothing",
+            Note::AttachedToStopped(_) => "attached_to_stopped",
+            Note::AttachedToUnlisted(_) => "attached_to_unlisted",
+            Note::UsedSomewhere => "used_somewhere",
+            Note::UseUnknown => "use_unknown",
+            Note::MayBeUsedByOthers => "may_be_used_by_others",
+            Note::ComputeBilled => "compute_billed",
+            Note::CostsMoreWhileStopped => "costs_more_while_stopped",
+            Note::AddressBilled => "address_billed",
+            Note::PaidAhead(_) => "paid_ahead",
+            Note::EndsAt(_) => "ends_by_itself",
+            Note::OwnerLabels(_) => "owner_labels",
+            Note::Protected => "protected",
+            Note::NotMine => "not_mine",
+        }
+    }
+}
+
 /// One thing that costs without working.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
@@ -184,6 +207,8 @@ pub struct Sum {
     pub certain: Burn,
     /// What may be charged included.
     pub upper: Burn,
+    /// Some part of it was computed from list prices.
+    pub estimated: bool,
     /// Some part of a rate is not known: both are lower bounds.
     pub incomplete: bool,
 }
@@ -198,6 +223,7 @@ impl Sum {
         self.count += 1;
         rates.certain().rates().iter().for_each(|rate| self.certain.add(*rate));
         rates.upper().rates().iter().for_each(|rate| self.upper.add(*rate));
+        self.estimated |= rates.estimated();
         self.incomplete |= !rates.complete;
     }
 }
