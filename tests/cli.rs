@@ -131,6 +131,76 @@ fn ls_tells_the_whole_fleet_as_the_contract_says() {
     assert!(lambda["balance"].is_null() && lambda["runway_hours"].is_null(), "unknown is null, never 0");
 }
 
+/// What costs without working, and nothing else: a stopped disk, a volume that nobody mounts.
+#[test]
+fn storage_tells_what_costs_without_working_and_sums_what_works() {
+    let three = three();
+    {
+        let mut world = three.runpod.lock();
+        let used = Store { id: "nv2".to_owned(), name: "weights".to_owned(), ..world.stores[0].clone() };
+        world.stores.push(used);
+        world.machines[0].mounts = vec!["nv2".to_owned()];
+    }
+    let listing = three.lab.run(&["storage", "--json"]).ends_with(0).json();
+    assert_eq!(listing["schema"], "rentop.storage/1");
+    let rows = listing["storage"].as_array().unwrap();
+    let told: Vec<_> = rows.iter().map(|row| (row["id"].as_str().unwrap(), row["kind"].as_str().unwrap())).collect();
+    assert_eq!(told, [("nv1", "network_volume"), ("podbbbbbbbbbb2", "instance")]);
+    let (volume, stopped) = (&rows[0], &rows[1]);
+    assert_eq!((&volume["per_month"], &volume["currency"]), (&"14".into(), &"USD".into()));
+    assert_eq!((&volume["size_gib"], &volume["attached_to"]), (&200.into(), &serde_json::json!([])));
+    assert_eq!(volume["notes"], serde_json::json!(["attached_to_nothing"]));
+    assert_eq!((&volume["standing"], &volume["proposable"]), (&"waste".into(), &true.into()));
+    assert!(volume["created_at"].is_null() && volume["phase"].is_null(), "unknown is null");
+    assert!(volume["first_seen_at"].is_string() && volume["hindrance"].is_null());
+    assert_eq!((&volume["loses_data"], &volume["estimated"]), (&true.into(), &true.into()));
+    assert_eq!((&stopped["phase"], &stopped["name"]), (&"stopped".into(), &"old-exp".into()));
+    assert!(stopped["attached_to"].is_null());
+    // Every row has the same keys, and none holds another object than its labels.
+    for row in rows {
+        let row = row.as_object().unwrap();
+        assert!(row.keys().eq(volume.as_object().unwrap().keys()));
+        assert!(row.iter().all(|(key, value)| key == "labels" || !value.is_object()), "{row:?}");
+    }
+    let totals = listing["totals"].as_array().unwrap();
+    let sum = |standing: &str| totals.iter().find(|line| line["standing"] == standing);
+    assert_eq!((&sum("working").unwrap()["count"], &sum("working").unwrap()["per_month"]), (&1.into(), &"14".into()));
+    // The waste is the sum of its rows, and the same that `ls` tells.
+    let number = |value: &serde_json::Value| value.as_str().unwrap().parse::<Decimal>().unwrap();
+    let waste = sum("waste").unwrap();
+    assert_eq!((&waste["count"], &waste["complete"]), (&2.into(), &true.into()));
+    assert_eq!(number(&waste["per_month"]), number(&volume["per_month"]) + number(&stopped["per_month"]));
+    let listed = three.lab.run(&["ls", "--json"]).ends_with(0).json();
+    assert_eq!(waste["per_hour"], listed["totals"]["waste_burn"][0]["amount"]);
+}
+
+#[test]
+fn storage_speaks_to_people_in_their_language_and_to_spreadsheets_in_numbers() {
+    let three = three();
+    let text = three.lab.run(&["storage"]).ends_with(0).stdout;
+    assert!(text.contains("~$14.00") && text.contains("attached to nothing"), "{text}");
+    assert!(text.lines().any(|line| line.starts_with("waste: ~$") && line.ends_with(" a month")), "{text}");
+    let output = three.lab.command(&["storage"]).env("RENTOP_LANG", "zh-CN").output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("未挂载") && text.lines().any(|line| line.starts_with("浪费: 每月 ~$")), "{text}");
+    let csv = three.lab.run(&["storage", "--csv"]).ends_with(0).stdout;
+    let volume = csv.lines().find(|line| line.contains("nv1")).unwrap();
+    assert!(volume.contains(",network_volume,,waste,200,,"), "{volume}");
+    assert!(volume.ends_with(",14,yes,yes,yes,USD,attached_to_nothing"), "{volume}");
+    assert!(!csv.contains('—') && !csv.contains("waste:"), "{csv}");
+}
+
+/// What an account did not tell may cost: the rest is printed, and the exit code says so.
+#[test]
+fn storage_of_a_failing_account_costs_exit_code_3() {
+    let three = three();
+    let harm = Harm::Answer { status: 502, headers: vec![], content_type: "text/html", body: String::new() };
+    three.runpod.fault("GET", "", 20, harm);
+    let ran = three.lab.run(&["storage", "--json"]).ends_with(3);
+    assert!(ran.stderr.contains("runpod/team"), "{}", ran.stderr);
+    assert_eq!(ran.json()["storage"].as_array().unwrap().len(), 0);
+}
+
 #[test]
 fn ls_answers_from_the_ledger_while_that_is_young() {
     let three = three();

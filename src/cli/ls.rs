@@ -393,17 +393,27 @@ fn storage_line(world: &World, known: &Known<StorageItem>) -> StorageLine {
         id: row.id.to_string(),
         name: row.name.clone(),
         kind: row.kind.word(),
-        size_gib: row.size_gib.and_then(|size| serde_json::from_str(&size.round_dp(3).normalize().to_string()).ok()),
-        attached_to: match &row.attachment {
-            Attachment::To(ids) => Some(ids.iter().map(ToString::to_string).collect()),
-            Attachment::Somewhere | Attachment::Unknown => None,
-        },
+        size_gib: row.size_gib.and_then(size_number),
+        attached_to: attached_to(row),
         rate: StorageRate {
             total: rate.total,
             estimated: rate.estimated,
             complete: rate.complete,
             currency: rate.currency,
         },
+    }
+}
+
+/// A size as a number of up to three places.
+pub fn size_number(size: Decimal) -> Option<serde_json::Number> {
+    serde_json::from_str(&size.round_dp(3).normalize().to_string()).ok()
+}
+
+/// The instances that use a storage item; `None` where that is not told.
+pub fn attached_to(row: &StorageItem) -> Option<Vec<String>> {
+    match &row.attachment {
+        Attachment::To(ids) => Some(ids.iter().map(ToString::to_string).collect()),
+        Attachment::Somewhere | Attachment::Unknown => None,
     }
 }
 

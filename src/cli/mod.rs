@@ -8,6 +8,7 @@ mod ls;
 mod providers_list;
 mod screen;
 mod setup;
+mod storage;
 mod table;
 
 use std::fmt::Display;
@@ -88,6 +89,8 @@ pub enum Command {
     Demo,
     /// All instances and storage, once.
     Ls(Output),
+    /// What costs without working: stopped instances, and storage that nothing uses.
+    Storage(Output),
     /// Stop an instance: compute ends, its disk stays and may still cost.
     Stop(ActArgs),
     /// Start a stopped instance.
@@ -171,6 +174,7 @@ fn dispatch(args: Args) -> Result<Exit, Stop> {
         None => screen::run(&common),
         Some(Command::Demo) => demo::run(&common),
         Some(Command::Ls(output)) => ls::run(&common, output),
+        Some(Command::Storage(output)) => storage::run(&common, output),
         Some(Command::Stop(act)) => act::run(&common, Action::Stop, &act),
         Some(Command::Start(act)) => act::run(&common, Action::Start, &act),
         Some(Command::Release(act)) => act::run(&common, Action::Release, &act),

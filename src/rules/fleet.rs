@@ -337,6 +337,12 @@ impl Fleet {
         of_account(&self.storage, account)
     }
 
+    /// The present instances that say themselves that they mount a storage item. They are asked more often
+    /// than storage is, so that they may know of a use that its own row does not tell yet.
+    pub fn mounting<'a>(&'a self, item: &'a Identity) -> impl Iterator<Item = &'a Known<Instance>> {
+        self.instances_of(&item.account).filter(|known| !known.is_gone() && known.row.mounts.contains(&item.id))
+    }
+
     /// Sums of all certain rates and of all that may be charged; prepaid instances stand in neither.
     pub fn burn(&self) -> Totals {
         let mut totals = Totals::of(self.instances.values(), self.storage.values());
@@ -543,12 +549,17 @@ impl Totals {
         storage: impl Iterator<Item = &'a Known<StorageItem>>,
     ) -> Self {
         let mut totals = Totals::default();
-        instances.for_each(|known| totals.add_instance(known));
+        let mut mounted = BTreeSet::new();
+        for known in instances.filter(|known| !known.is_gone()) {
+            mounted.extend(known.row.mounts.iter().map(|id| (&known.identity.account, id)));
+            totals.add_instance(known);
+        }
         for known in storage.filter(|known| !known.is_gone()) {
             let rates = known.rates();
             totals.add(&rates);
             rates.certain().rates().iter().for_each(|rate| totals.storage.add(*rate));
-            if matches!(&known.row.attachment, Attachment::To(ids) if ids.is_empty()) {
+            let unattached = matches!(&known.row.attachment, Attachment::To(ids) if ids.is_empty());
+            if unattached && !mounted.contains(&(&known.identity.account, &known.row.id)) {
                 certain(&rates).for_each(|rate| totals.waste.add(rate));
             }
         }

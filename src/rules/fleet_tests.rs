@@ -574,6 +574,18 @@ fn storage_is_counted_once_and_is_waste_only_where_nobody_uses_it() {
 }
 
 #[test]
+fn what_an_instance_says_that_it_mounts_is_no_waste() {
+    let mut fleet = fleet(&["team", "lab"]);
+    let mounts = |phase| Instance { mounts: vec!["v".into()], ..instance("i", phase, "0") };
+    for (account, phase) in [("team", Phase::Running), ("lab", Phase::Gone)] {
+        fleet.poll(account, with_storage(listed(vec![mounts(phase)]), vec![volume("v", "0.1", &[])]), at("10:00:00"));
+    }
+    assert_eq!(fleet.burn_of(&"team".into()).waste.of(Currency::USD), usd("0"));
+    assert_eq!(fleet.burn_of(&"lab".into()).waste.of(Currency::USD), usd("0.1"), "what is gone mounts nothing");
+    assert_eq!(fleet.burn().waste.of(Currency::USD), usd("0.1"), "the same id in two accounts is two volumes");
+}
+
+#[test]
 fn what_is_used_somewhere_or_perhaps_is_no_waste() {
     let mut fleet = fleet(&["team"]);
     let items = [Attachment::Somewhere, Attachment::Unknown]

@@ -12,6 +12,7 @@ pub mod runway;
 pub mod saga;
 pub mod schedule;
 pub mod settings;
+pub mod upkeep;
 
 #[cfg(test)]
 pub(crate) mod samples;

@@ -11,7 +11,7 @@ use providers::model::{
 use providers::money::{Burn, Rate};
 use serde::{Deserialize, Serialize};
 
-use super::fleet::{Fleet, Known, Row, Trouble};
+use super::fleet::{Account, Fleet, Known, Row, Trouble};
 use super::naming::typed_name;
 use super::settings::Settings;
 
@@ -197,17 +197,8 @@ fn target(basis: Basis<'_>, action: Action, identity: &Identity, bulk: bool) -> 
         Some(found) => found,
         None => return hindrance(identity.id.as_str(), Hindrance::NotThere),
     };
-    if basis.read_only {
-        return hindrance(&name, Hindrance::ReadOnly);
-    }
-    if account.read_only {
-        return hindrance(&name, Hindrance::ReadOnlyAccount);
-    }
-    if matches!(&account.trouble, Some(trouble) if !matches!(trouble.value, Trouble::Request(_))) {
-        return hindrance(&name, Hindrance::AccountInTrouble);
-    }
-    if basis.under_way.contains(identity) {
-        return hindrance(&name, Hindrance::UnderWay);
+    if let Some(reason) = barred(basis, account, identity) {
+        return hindrance(&name, reason);
     }
     if bulk && let Some(reason) = left_alone(basis, &account.provider, identity) {
         return hindrance(&name, reason);
@@ -237,6 +228,21 @@ fn target(basis: Basis<'_>, action: Action, identity: &Identity, bulk: bool) -> 
         effect,
         left_behind: left.into_iter().map(|(name, rates)| (name, upper(&rates))).collect(),
     })
+}
+
+/// What keeps every action from a resource, whatever its provider offers; `None` when nothing does.
+pub fn barred(basis: Basis<'_>, account: &Account, identity: &Identity) -> Option<Hindrance> {
+    if basis.read_only {
+        Some(Hindrance::ReadOnly)
+    } else if account.read_only {
+        Some(Hindrance::ReadOnlyAccount)
+    } else if matches!(&account.trouble, Some(trouble) if !matches!(trouble.value, Trouble::Request(_))) {
+        Some(Hindrance::AccountInTrouble)
+    } else if basis.under_way.contains(identity) {
+        Some(Hindrance::UnderWay)
+    } else {
+        None
+    }
 }
 
 /// Why a bulk action leaves a resource alone, if it does.
@@ -278,7 +284,9 @@ fn row(fleet: &Fleet, action: Action, identity: &Identity) -> Option<(PlanRow, S
             rates: known.rates().into_owned(),
             prepaid: false,
         };
-        return Some((row, shown_name(known.row.name.as_deref(), &identity.id), delete_offer(&known.row)));
+        let mounted = fleet.mounting(identity).next().is_some();
+        let offer = if mounted { Offer::No(Refusal::InUse) } else { delete_offer(&known.row) };
+        return Some((row, shown_name(known.row.name.as_deref(), &identity.id), offer));
     }
     let known = fleet.instances.get(identity).filter(|known| !known.is_gone() && known.missing_since.is_none())?;
     let gpus = known.row.gpus.as_ref().filter(|gpus| gpus.count > 0);
@@ -310,7 +318,7 @@ fn storage_left(fleet: &Fleet, instance: &Identity, id: &ResourceId) -> (String,
 }
 
 /// The name, or the id where there is none.
-fn shown_name(name: Option<&str>, id: &ResourceId) -> String {
+pub fn shown_name(name: Option<&str>, id: &ResourceId) -> String {
     name.filter(|name| !name.trim().is_empty()).unwrap_or(id.as_str()).to_owned()
 }
 
@@ -606,6 +614,16 @@ mod tests {
         let fleet = over(vec![running("a")], vec![volume("v", "0.1", &["a"])]);
         let plan = planned(&fleet, Action::Delete, &["v"]);
         assert_eq!(left_out(&plan), [("v", &Hindrance::Provider(Refusal::InUse))]);
+    }
+
+    /// Instances are asked more often than storage: a fresh mount stands in their rows first.
+    #[test]
+    fn what_an_instance_says_that_it_mounts_is_not_deleted() {
+        let mounts = |id: &str| Instance { mounts: vec![id.into()], ..running("a") };
+        let fleet = over(vec![mounts("v")], vec![volume("v", "0.1", &[]), volume("w", "0.1", &[])]);
+        let plan = planned(&fleet, Action::Delete, &["v", "w"]);
+        assert_eq!(left_out(&plan), [("v", &Hindrance::Provider(Refusal::InUse))]);
+        assert_eq!(names(&plan), ["w"]);
     }
 
     #[test]

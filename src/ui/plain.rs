@@ -1,8 +1,9 @@
 //! The same words without a screen: a plan, an action's end and a farewell as lines of text.
 
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use providers::model::{Action, Phase};
-use providers::money::{Burn, Currency, Rate};
+use providers::money::{Burn, Currency, Money, Rate};
 
 use super::details::places;
 use super::format;
@@ -13,6 +14,7 @@ use crate::app::state::State;
 use crate::rules::memory::Collector;
 use crate::rules::plan::Plan;
 use crate::rules::saga::Operation;
+use crate::rules::upkeep::{Note, Standing, Sum, Upkeep};
 
 /// What a plan comes to, for a person at a shell.
 pub fn plan_lines(plan: &Plan, look: &Look, first: Currency, now: Timestamp) -> Vec<String> {
@@ -83,6 +85,73 @@ pub fn type_to_confirm(expected: &str, look: &Look) -> String {
     format!("{before}{expected}{after}:")
 }
 
+/// A note on something that costs without working, in a few words.
+pub fn upkeep_note(note: &Note, look: &Look, zone: &TimeZone, now: Timestamp) -> String {
+    let language = look.language;
+    let word = |word| language.word(word).to_owned();
+    let names = |names: &[String]| names.join(language.word(Word::ListComma));
+    let moment = |at| format::moment(at, now, zone, language);
+    match note {
+        Note::MissingSince(at) => language.phrase(&Phrase::MissingSince { age: &format::since(*at, now, language) }),
+        Note::AttachedToNothing => word(Word::AttachedToNothing),
+        Note::AttachedToStopped(users) => language.phrase(&Phrase::AttachedToStopped { names: &names(users) }),
+        Note::AttachedToUnlisted(users) => language.phrase(&Phrase::AttachedToUnlisted { names: &names(users) }),
+        Note::UsedSomewhere => word(Word::UsedSomewhere),
+        Note::UseUnknown => word(Word::UseUnknown),
+        Note::MayBeUsedByOthers => word(Word::MayBeUsedByOthers),
+        Note::ComputeBilled => word(Word::ComputeBilled),
+        Note::CostsMoreWhileStopped => word(Word::CostsMoreWhileStopped),
+        Note::AddressBilled => word(Word::AddressBilled),
+        Note::PaidAhead(Some(until)) => language.phrase(&Phrase::ReservedTo { at: &moment(*until) }),
+        Note::PaidAhead(None) => word(Word::PaidAhead),
+        Note::EndsAt(at) => language.phrase(&Phrase::Ends { at: &moment(*at) }),
+        Note::OwnerLabels(labels) => {
+            let labels: Vec<String> = labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+            names(&labels)
+        }
+        Note::Protected => word(Word::Protected),
+        Note::NotMine => word(Word::NotMine),
+    }
+}
+
+/// Amounts as one text, the main currency first and `+` at the end of a lower bound; `None` without any.
+pub fn amounts(mut amounts: Vec<Money>, first: Currency, at_least: bool, look: &Look) -> Option<String> {
+    amounts.sort_by_key(|money| money.currency != first);
+    let parts: Vec<String> = amounts.into_iter().map(|money| format::money(money, look.glyphs)).collect();
+    let more = if at_least { "+" } else { "" };
+    (!parts.is_empty()).then(|| format!("{}{more}", parts.join(" + ")))
+}
+
+/// What all that costs without working comes to, and what of the storage works: a line for each sum.
+pub fn upkeep_sums(upkeep: &Upkeep, look: &Look, first: Currency) -> Vec<String> {
+    let language = look.language;
+    let month = |sum: &Sum| {
+        let at_least = sum.incomplete || sum.certain != sum.upper;
+        let money = amounts(sum.monthly(), first, at_least, look);
+        let mark = if sum.estimated { "~" } else { "" };
+        money.map(|money| language.phrase(&Phrase::AMonth { money: &format!("{mark}{money}") }))
+    };
+    let sums = [
+        (Word::Waste, Standing::Waste),
+        (Word::OfStopped, Standing::WithStopped),
+        (Word::PerhapsUsed, Standing::PerhapsUsed),
+        (Word::PaidAhead, Standing::PaidAhead),
+    ];
+    let mut lines = Vec::new();
+    for (word, sum) in sums.map(|(word, standing)| (word, upkeep.sum(standing))) {
+        if sum.count > 0 {
+            let month = month(sum).unwrap_or_else(|| language.word(Word::Unknown).to_owned());
+            lines.push(format!("{}: {month}", language.word(word)));
+        }
+    }
+    if upkeep.working.count > 0 {
+        let (count, rate) = (upkeep.working.count, month(&upkeep.working));
+        let items = language.phrase(&Phrase::StorageItems { count, rate: rate.as_deref() });
+        lines.push(format!("{}: {items}", language.word(Word::WorkingUnlisted)));
+    }
+    lines
+}
+
 /// What goes on when the screen is left, what it will have cost by the morning, and whether anybody watches.
 /// `None` when nothing goes on.
 pub fn farewell(state: &State, look: &Look, now: Timestamp) -> Option<String> {
@@ -120,6 +189,7 @@ fn morning(now: Timestamp, fixed: &crate::app::state::Fixed) -> Option<Timestamp
 #[cfg(test)]
 mod tests {
     use providers::model::{Component, Effect, Offer, Rates};
+    use rstest::rstest;
 
     use super::*;
     use crate::rules::plan::{Basis, plan};
@@ -135,6 +205,51 @@ mod tests {
         let basis = Basis { fleet, settings, under_way: &under_way, read_only: false, now: story.now };
         let plan = plan(basis, Action::Release, &targets);
         plan_lines(&plan, &look(Language::English), Currency::USD, story.now)
+    }
+
+    #[rstest]
+    #[case(Note::MissingSince("2026-11-30T11:55:00Z".parse().unwrap()), "missing for 5 m", "已消失 5 分，待查")]
+    #[case(Note::EndsAt("2026-11-30T23:00:00Z".parse().unwrap()), "ends 23:00", "23:00 到期")]
+    #[case(Note::PaidAhead(None), "paid ahead", "已预付")]
+    #[case(Note::PaidAhead(Some("2026-11-30T23:00:00Z".parse().unwrap())), "paid to 23:00", "包期至 23:00")]
+    #[case(Note::AttachedToStopped(vec!["a".into(), "b".into()]), "attached to a, b, stopped", "挂载于已停的 a、b")]
+    #[case(Note::OwnerLabels(vec![("owner".into(), "ann".into())]), "owner=ann", "owner=ann")]
+    fn a_note_tells_its_figures(#[case] note: Note, #[case] english: &str, #[case] chinese: &str) {
+        let now = "2026-11-30T12:00:00Z".parse().unwrap();
+        for (language, expected) in [(Language::English, english), (Language::Chinese, chinese)] {
+            assert_eq!(upkeep_note(&note, &look(language), &TimeZone::UTC, now), expected);
+        }
+    }
+
+    /// A sum is a lower bound where a rate is not known, or is only perhaps charged; unknown is not nothing.
+    #[test]
+    fn sums_say_what_they_leave_open() {
+        let rates = |hourly| Rates::known().with(Component::Storage, usd(hourly));
+        let sum = |rates: &[Rates]| Sum {
+            count: rates.len(),
+            certain: rates.iter().flat_map(|rates| rates.certain().rates().to_vec()).collect(),
+            upper: rates.iter().flat_map(|rates| rates.upper().rates().to_vec()).collect(),
+            estimated: rates.iter().any(Rates::estimated),
+            incomplete: rates.iter().any(|rates| !rates.complete),
+        };
+        let upkeep = Upkeep {
+            waste: sum(&[rates("0.1"), rates("0.2").with_missing()]),
+            with_stopped: sum(&[rates("0.1"), rates("0.1").doubtful()]),
+            perhaps_used: sum(&[Rates::unknown()]),
+            working: sum(&[Rates::known().with_estimate(Component::Storage, usd("1"))]),
+            ..Upkeep::default()
+        };
+        let lines = upkeep_sums(&upkeep, &look(Language::English), Currency::USD);
+        assert_eq!(
+            lines,
+            [
+                "waste: $219.00+ a month",
+                "storage of stopped instances: $73.00+ a month",
+                "perhaps in use: not known",
+                "in use and not listed: 1 storage item, ~$730.00 a month",
+            ]
+        );
+        assert!(upkeep_sums(&Upkeep::default(), &look(Language::English), Currency::USD).is_empty());
     }
 
     /// "Saves nothing" is a statement; of a machine whose price is not known nobody can make it.

@@ -127,6 +127,18 @@ pub fn word(word: Word) -> &'static str {
         Word::NotAskedYet => "尚未查询",
         Word::NothingDone => "还没有停止、启动或释放过实例。",
         Word::NothingDoneWhy => "每个操作都会记在这里：谁做的、平台怎么答复、结果是否已证实。",
+        Word::Waste => "浪费",
+        Word::OfStopped => "已停实例的存储",
+        Word::PerhapsUsed => "可能在用",
+        Word::WorkingUnlisted => "在用，未列出",
+        Word::NothingIdle => "未发现闲置计费的资源。",
+        Word::AttachedToNothing => "未挂载",
+        Word::UsedSomewhere => "在用，平台不告知使用者",
+        Word::UseUnknown => "平台不告知是否在用",
+        Word::MayBeUsedByOthers => "可能有人在用",
+        Word::ComputeBilled => "停机仍收计算费",
+        Word::CostsMoreWhileStopped => "停机时磁盘更贵",
+        Word::AddressBilled => "停机时公网地址仍计费",
     }
 }
 
@@ -200,6 +212,9 @@ pub fn phrase(phrase: &Phrase) -> String {
         Phrase::PlanFor { action, name } => format!("{} {name}", self::action(action)),
         Phrase::PlanForMany { action, count } => format!("{} {count} 个实例", self::action(action)),
         Phrase::ADay { money } => format!("每天 {money}"),
+        Phrase::AMonth { money } => format!("每月 {money}"),
+        Phrase::AttachedToStopped { names } => format!("挂载于已停的 {names}"),
+        Phrase::AttachedToUnlisted { names } => format!("挂载于 {names}，但列表中没有"),
         Phrase::DataOf { count } => format!("{count} 个实例的数据，见下"),
         Phrase::MoreLines { count } => format!("  另有 {count} 项"),
         Phrase::LeftOutCount { count } => format!("不包括 {count} 项"),

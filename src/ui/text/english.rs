@@ -128,6 +128,18 @@ pub fn word(word: Word) -> &'static str {
         Word::NothingDoneWhy => {
             "Every action appears here: who did it, what the provider answered, and whether it is proven."
         }
+        Word::Waste => "waste",
+        Word::OfStopped => "storage of stopped instances",
+        Word::PerhapsUsed => "perhaps in use",
+        Word::WorkingUnlisted => "in use and not listed",
+        Word::NothingIdle => "Nothing is known to cost without working.",
+        Word::AttachedToNothing => "attached to nothing",
+        Word::UsedSomewhere => "in use, by whom is not told",
+        Word::UseUnknown => "whether it is in use is not told",
+        Word::MayBeUsedByOthers => "others may be using it",
+        Word::ComputeBilled => "compute is billed while stopped",
+        Word::CostsMoreWhileStopped => "its disk costs more while stopped",
+        Word::AddressBilled => "its address is billed while stopped",
     }
 }
 
@@ -207,6 +219,9 @@ pub fn phrase(phrase: &Phrase) -> String {
         Phrase::PlanFor { action, name } => format!("{} {name}", begin(action)),
         Phrase::PlanForMany { action, count } => format!("{} {count} instances", begin(action)),
         Phrase::ADay { money } => format!("{money} a day"),
+        Phrase::AMonth { money } => format!("{money} a month"),
+        Phrase::AttachedToStopped { names } => format!("attached to {names}, stopped"),
+        Phrase::AttachedToUnlisted { names } => format!("attached to {names}, which no list holds"),
         Phrase::DataOf { count } => format!("data of {}, see below", many(count, "instance", "instances")),
         Phrase::MoreLines { count } => format!("  and {count} more"),
         Phrase::LeftOutCount { count } => format!("left out: {count}"),

@@ -142,6 +142,19 @@ words! {
     NotAskedYet,
     NothingDone,
     NothingDoneWhy,
+    // What costs without working.
+    Waste,
+    OfStopped,
+    PerhapsUsed,
+    WorkingUnlisted,
+    NothingIdle,
+    AttachedToNothing,
+    UsedSomewhere,
+    UseUnknown,
+    MayBeUsedByOthers,
+    ComputeBilled,
+    CostsMoreWhileStopped,
+    AddressBilled,
 }
 
 /// A text with arguments. Figures come ready for the screen.
@@ -285,6 +298,16 @@ pub enum Phrase<'a> {
     },
     ADay {
         money: &'a str,
+    },
+    AMonth {
+        money: &'a str,
+    },
+    // What costs without working.
+    AttachedToStopped {
+        names: &'a str,
+    },
+    AttachedToUnlisted {
+        names: &'a str,
     },
     DataOf {
         count: usize,
