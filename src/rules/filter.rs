@@ -367,8 +367,17 @@ impl Part {
         let Some((first, rest)) = self.0.as_bytes().split_first() else { return true };
         let Some(room) = text.len().checked_sub(rest.len()) else { return false };
         let text = text.as_bytes();
-        let mut places = text[..room].iter().enumerate().filter(|(_, byte)| byte.to_ascii_lowercase() == *first);
-        places.any(|(at, _)| text[at + 1..][..rest.len()].eq_ignore_ascii_case(rest))
+        // Letters differ from their capitals in this one bit. What it also lets through is looked at below.
+        let perhaps = |byte: &u8| (byte | 0x20) == (first | 0x20);
+        let mut from = 0;
+        while let Some(at) = text[from..room].iter().position(perhaps) {
+            let at = from + at;
+            if text[at..=at + rest.len()].eq_ignore_ascii_case(self.0.as_bytes()) {
+                return true;
+            }
+            from = at + 1;
+        }
+        false
     }
 
     /// Whether `label=value` holds it.

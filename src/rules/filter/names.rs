@@ -75,13 +75,19 @@ impl Flag {
 /// What stands before `:`, followed by a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Key {
+    /// The resource's name.
     Name,
+    /// The provider's id.
     Id,
+    /// The account's name in the config.
     Account,
+    /// The provider's name, for instance `runpod`.
     Provider,
+    /// Where it stands, in the provider's words.
     Region,
     /// The GPU model.
     Gpu,
+    /// The project, set by hand or by rule.
     Project,
     /// A label, its value, or `label=value`.
     Label,
