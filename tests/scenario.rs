@@ -620,7 +620,7 @@ fn habits_send_nothing() {
         story.on("a").effects();
         if in_filter {
             story.press("/xs");
-            assert_eq!(story.state.view.fleet.filter, "xs");
+            assert_eq!(story.state.view.fleet.filter_text, "xs");
         }
         for key in keys {
             story.key(key);
@@ -641,10 +641,10 @@ fn a_paste_is_never_keys() {
     assert!(!story.state.leaving && story.state.view.modals.is_empty());
     story.shows("pasted text is not taken as keys");
     story.press("/").paste(PASTED);
-    assert_eq!(story.state.view.fleet.filter, "release all x D y yes q");
+    assert_eq!(story.state.view.fleet.filter_text, "release all x D y yes q");
     assert!(matches!(story.state.view.modals.as_slice(), [Modal::Filter { .. }]), "a line break is no Enter");
     story.paste("\u{1b}[31m\u{202e}red\u{7}");
-    assert_eq!(story.state.view.fleet.filter, "release all x D y yes qred");
+    assert_eq!(story.state.view.fleet.filter_text, "release all x D y yes qred");
     story.code(Code::Esc).press("x").press("x").paste("a\n");
     let field = |story: &Story| match story.state.view.modals.last() {
         Some(Modal::Plan(Question { field: Some(input), .. })) => input.value().to_owned(),

@@ -7,6 +7,7 @@ use providers::model::Identity;
 
 use super::message::{GroupName, QuickName, SortName};
 use super::rows::{GroupKey, GroupSum};
+use crate::rules::filter::{Filter, FilterError};
 use crate::rules::saga::OpId;
 
 /// One line of a list.
@@ -36,7 +37,11 @@ pub struct Listing {
     pub top: usize,
     pub marks: BTreeSet<Identity>,
     pub folded: BTreeSet<GroupKey>,
-    pub filter: String,
+    filter: Filter,
+    /// The filter as it was typed.
+    pub filter_text: String,
+    /// Why that is no filter; the one before it counts for now.
+    pub filter_error: Option<FilterError>,
     pub quick: QuickName,
     pub sort: SortName,
     /// The other way round.
@@ -68,7 +73,9 @@ impl Default for Listing {
             top: 0,
             marks: BTreeSet::new(),
             folded: BTreeSet::new(),
-            filter: String::new(),
+            filter: Filter::default(),
+            filter_text: String::new(),
+            filter_error: None,
             quick: QuickName::All,
             sort: SortName::Attention,
             reversed: false,
@@ -104,7 +111,39 @@ impl Listing {
 
     /// Something other than everything is shown.
     pub fn is_filtered(&self) -> bool {
-        !self.filter.is_empty() || self.quick != QuickName::All
+        !self.filter_text.is_empty() || self.quick != QuickName::All
+    }
+
+    /// The filter that counts.
+    pub fn filter(&self) -> &Filter {
+        &self.filter
+    }
+
+    /// Reads a filter as it is being typed. What cannot be read leaves the one before it in force.
+    pub(super) fn set_filter(&mut self, text: &str) {
+        if self.filter_text == text {
+            return;
+        }
+        text.clone_into(&mut self.filter_text);
+        match Filter::parse(text) {
+            Ok(filter) => {
+                self.filter_error = None;
+                if self.filter != filter {
+                    self.filter = filter;
+                    self.stale = true;
+                    // What passes is placed by the order, not by where it once was.
+                    self.ranks.clear();
+                }
+            }
+            Err(error) => self.filter_error = Some(error),
+        }
+    }
+
+    /// Hides nothing.
+    pub(super) fn show_all(&mut self) {
+        self.set_filter("");
+        self.quick = QuickName::All;
+        self.stale = true;
     }
 
     /// What the next action is about: the marked rows, else the one under the cursor.

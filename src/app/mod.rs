@@ -13,6 +13,7 @@ pub mod preferences;
 pub mod rows;
 pub mod shelf;
 pub mod state;
+pub mod subject;
 pub mod update;
 
 pub use effect::Effect;

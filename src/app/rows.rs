@@ -10,6 +10,8 @@ use providers::model::{AccountName, Identity, Instance, Market, Phase, ProviderN
 use super::listing::{Line, Listing};
 use super::message::{GroupName, QuickName, SortName};
 use super::state::{View, World};
+use super::subject::InstanceRow;
+use crate::rules::filter::Subject;
 use crate::rules::fleet::{Account, Known, Totals};
 use crate::rules::saga::Operation;
 
@@ -93,29 +95,6 @@ pub fn project_of<'a>(world: &'a World, known: &Known<Instance>) -> Option<&'a s
     world.settings.project(provider, &known.identity, &known.row)
 }
 
-/// An instance with what is looked up for it.
-struct Row<'a> {
-    known: &'a Known<Instance>,
-    provider: Option<&'a ProviderName>,
-    needs_you: bool,
-}
-
-impl<'a> Row<'a> {
-    fn project(&self, world: &'a World) -> Option<&'a str> {
-        world.settings.project(self.provider?, &self.known.identity, &self.known.row)
-    }
-
-    fn group_key(&self, world: &World, name: GroupName) -> Option<GroupKey> {
-        Some(match name {
-            GroupName::None => return None,
-            GroupName::Account => GroupKey::Account(self.known.identity.account.clone()),
-            GroupName::Provider => GroupKey::Provider(self.provider?.clone()),
-            GroupName::Project => GroupKey::Project(self.project(world).map(str::to_owned)),
-            GroupName::Market => GroupKey::Market(MarketName::of(self.known.row.market)),
-        })
-    }
-}
-
 /// A row on its way to its place.
 struct Placed<'a> {
     /// Its place since the rows were last sorted; the last of all for one that was not there then.
@@ -129,9 +108,8 @@ struct Placed<'a> {
 
 /// Computes the lines of the fleet anew. With `resort` rows take the places that the order gives them; without it
 /// those that were there keep theirs, and new ones come last in their group.
-pub fn rebuild(world: &World, view: &mut View, resort: bool) {
+pub fn rebuild(world: &World, view: &mut View, resort: bool, now: Timestamp) {
     let (list, attention) = (&mut view.fleet, &mut view.attention);
-    let words: Vec<String> = list.filter.split_whitespace().map(str::to_lowercase).collect();
     let operations: BTreeMap<&Identity, &Operation> =
         world.under_way().map(|operation| (&operation.target.identity, operation)).collect();
     if resort {
@@ -152,9 +130,9 @@ pub fn rebuild(world: &World, view: &mut View, resort: bool) {
         }
         let operation = operations.get(identity).copied();
         let provider = account.map(|account| &account.provider);
-        let row = Row { known, provider, needs_you: needs_you(known, operation) };
+        let row = InstanceRow::new(world, known, provider, operation);
         *attention += usize::from(row.needs_you);
-        if !passes(world, &row, list.quick, &words) {
+        if !passes(&row, list, now) {
             list.hidden += 1;
             list.hidden_marks += usize::from(!known.is_gone() && list.marks.contains(identity));
             continue;
@@ -162,8 +140,8 @@ pub fn rebuild(world: &World, view: &mut View, resort: bool) {
         // Equal ones share their texts, so that asking for that first reads none.
         while ranks.next_if(|(ranked, _)| ranked != identity && ranked < identity).is_some() {}
         let rank = ranks.next_if(|(ranked, _)| ranked == identity).map_or(usize::MAX, |(_, rank)| *rank);
-        if let Some(group) = groups.add(world, &row) {
-            placed.push(Placed { rank, key: sort_key(world, &row, list.sort), number: placed.len(), identity, group });
+        if let Some(group) = groups.add(&row) {
+            placed.push(Placed { rank, key: sort_key(&row, list.sort), number: placed.len(), identity, group });
         }
     }
     placed.sort_by(|a, b| a.rank.cmp(&b.rank).then_with(|| a.key.compare(&b.key, list.reversed)));
@@ -222,8 +200,8 @@ impl<'a> Groups<'a> {
     }
 
     /// Counts a row into its group. Returns the group's number; `None` when it belongs to none.
-    fn add(&mut self, world: &World, row: &Row<'a>) -> Option<usize> {
-        let key = row.group_key(world, self.name);
+    fn add(&mut self, row: &InstanceRow<'a>) -> Option<usize> {
+        let key = group_key(row, self.name);
         if key.is_none() && self.name != GroupName::None {
             return None;
         }
@@ -278,48 +256,27 @@ fn lines(list: &Listing, groups: Vec<Group>) -> Vec<Line> {
     lines
 }
 
-/// Every word must be found somewhere in what the row is called.
-fn passes(world: &World, row: &Row, quick: QuickName, words: &[String]) -> bool {
-    let instance = &row.known.row;
-    let quick_passes = match quick {
+fn passes(row: &InstanceRow, list: &Listing, now: Timestamp) -> bool {
+    let quick = match list.quick {
         QuickName::All => true,
-        QuickName::Idle => world.seems_idle(row.known),
-        QuickName::Off => {
-            matches!(instance.phase, Phase::Stopped | Phase::Reclaimed | Phase::Unreachable | Phase::Failed)
-        }
-        QuickName::Spot => instance.market == Market::Spot,
+        QuickName::Idle => row.idle() == Some(true),
+        QuickName::Off => matches!(
+            row.known.row.phase,
+            Phase::Stopped | Phase::Reclaimed | Phase::Unreachable | Phase::Failed
+        ),
+        QuickName::Spot => row.known.row.market == Market::Spot,
     };
-    if !quick_passes || words.is_empty() {
-        return quick_passes;
-    }
-    let texts = [
-        instance.name.as_deref().unwrap_or_default(),
-        instance.id.as_str(),
-        row.known.identity.account.as_str(),
-        row.provider.map(ProviderName::as_str).unwrap_or_default(),
-        instance.region.as_deref().unwrap_or_default(),
-        instance.gpus.as_ref().map(|gpus| gpus.model.as_str()).unwrap_or_default(),
-        row.known.phase().word(),
-        if instance.market == Market::Spot { "spot" } else { "" },
-    ];
-    words.iter().all(|word| {
-        texts.iter().any(|text| holds(text, word))
-            || row.project(world).is_some_and(|project| holds(project, word))
-            || instance.labels.iter().any(|(label, value)| match word.contains('=') {
-                true => holds(&format!("{label}={value}"), word),
-                false => holds(label, word) || holds(value, word),
-            })
-    })
+    quick && (list.filter().is_empty() || list.filter().matches(row, now))
 }
 
-/// Whether a text holds a word, which is in lower case, in any case.
-fn holds(text: &str, word: &str) -> bool {
-    if !text.is_ascii() {
-        return text.to_lowercase().contains(word);
-    }
-    let word = word.as_bytes();
-    let mut parts = text.as_bytes().windows(word.len());
-    parts.any(|part| part[0].eq_ignore_ascii_case(&word[0]) && part.eq_ignore_ascii_case(word))
+fn group_key(row: &InstanceRow, name: GroupName) -> Option<GroupKey> {
+    Some(match name {
+        GroupName::None => return None,
+        GroupName::Account => GroupKey::Account(row.known.identity.account.clone()),
+        GroupName::Provider => GroupKey::Provider(row.provider?.clone()),
+        GroupName::Project => GroupKey::Project(row.project_name().map(str::to_owned)),
+        GroupName::Market => GroupKey::Market(MarketName::of(row.known.row.market)),
+    })
 }
 
 /// What a row is placed by.
@@ -359,7 +316,7 @@ impl SortKey<'_> {
     }
 }
 
-fn sort_key<'a>(world: &'a World, row: &Row<'a>, sort: SortName) -> SortKey<'a> {
+fn sort_key<'a>(row: &InstanceRow<'a>, sort: SortName) -> SortKey<'a> {
     let (known, instance) = (row.known, &row.known.row);
     let cost = || known.rates().lines.iter().map(|line| line.rate.picos()).fold(0, i64::saturating_add);
     let order = match sort {
@@ -375,7 +332,7 @@ fn sort_key<'a>(world: &'a World, row: &Row<'a>, sort: SortName) -> SortKey<'a> 
             Order::Use(used.and_then(Usage::mean_utilization).map(|share| (share * 1000.0) as u32))
         }
         SortName::Account => Order::Text(Some(known.identity.account.as_str())),
-        SortName::Project => Order::Text(row.project(world)),
+        SortName::Project => Order::Text(row.project_name()),
         SortName::Region => Order::Text(instance.region.as_deref()),
         // Instances have no size of their own.
         SortName::Name | SortName::Size => Order::Name,
@@ -399,7 +356,6 @@ mod tests {
     use proptest::prelude::*;
 
     use providers::provider::{Part, Poll, Reading};
-    use rstest::rstest;
 
     use super::*;
     use crate::app::action::Key;
@@ -409,16 +365,6 @@ mod tests {
     use crate::rules::memory::{Collector, Memory};
     use crate::rules::samples;
     use crate::rules::settings::Rules;
-
-    #[rstest]
-    #[case("LLaMA-ft", "llama", true)]
-    #[case("llama", "llama-ft", false)]
-    #[case("训练 Ä1", "ä1", true)]
-    #[case("plain", "练", false)]
-    #[case("", "a", false)]
-    fn a_word_is_found_in_any_case(#[case] text: &str, #[case] word: &str, #[case] expected: bool) {
-        assert_eq!(holds(text, word), expected);
-    }
 
     /// Two accounts, `team` and `lab`, of which the ledger knows nothing.
     fn empty(now: Timestamp) -> State {

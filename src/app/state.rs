@@ -17,6 +17,7 @@ use super::message::{GroupName, Msg, Shown};
 use super::palette::Palette;
 use super::preferences::Preferences;
 use super::rows;
+use super::shelf::Shelf;
 use crate::rules::fleet::{Account, Fleet, Known, Totals};
 use crate::rules::memory::{Collector, LedgerNotice};
 use crate::rules::plan::Plan;
@@ -95,11 +96,16 @@ impl World {
     }
 
     /// Runs, and its GPUs did next to nothing at each of the last looks, of which there were several.
-    pub fn seems_idle(&self, known: &Known<Instance>) -> bool {
-        known.phase() == Phase::Running
-            && self.trends.get(&known.identity).is_some_and(|trend| {
-                trend.len() >= LOOKS_TO_SEEM_IDLE && trend.iter().all(|share| *share <= NEXT_TO_NOTHING)
-            })
+    /// `None` when it was not looked at often enough.
+    pub fn seems_idle(&self, known: &Known<Instance>) -> Option<bool> {
+        if known.phase() != Phase::Running {
+            return Some(false);
+        }
+        let trend = self.trends.get(&known.identity)?;
+        match trend.iter().all(|share| *share <= NEXT_TO_NOTHING) {
+            true => (trend.len() >= LOOKS_TO_SEEM_IDLE).then_some(true),
+            false => Some(false),
+        }
     }
 
     /// The action under way on a resource, if any.
@@ -190,6 +196,7 @@ pub struct View {
     pub fleet: Listing,
     /// What costs without working.
     pub storage: Listing,
+    pub shelf: Shelf,
     /// Actions, newest first.
     pub activity: Listing,
     /// How many rows of the whole fleet somebody should look at now.
@@ -217,6 +224,7 @@ impl View {
             height: 24,
             fleet: Listing::default(),
             storage: Listing::default(),
+            shelf: Shelf::default(),
             activity: Listing::default(),
             attention: 0,
             trouble: 0,

@@ -10,7 +10,7 @@ pub use view::stop_or_start_of;
 use jiff::{SignedDuration, Timestamp};
 
 use super::effect::Effect;
-use super::event::Event;
+use super::event::{Event, WorldEvent};
 use super::message::Shown;
 use super::preferences::Preferences;
 use super::rows;
@@ -41,6 +41,12 @@ pub fn update(state: &mut State, event: Event, now: Timestamp) -> Vec<Effect> {
 
 /// Takes in one event of several: before the next frame, [`settle`] does once what would be wasted between.
 pub fn take(state: &mut State, event: Event, now: Timestamp) -> Vec<Effect> {
+    if event == Event::World(WorldEvent::Tick) {
+        // What a filter asks may be a matter of time.
+        for list in [&mut state.view.fleet, &mut state.view.storage] {
+            list.stale |= !list.filter().is_empty();
+        }
+    }
     let effects = match event {
         Event::World(event) => world::update(&mut state.world, event, now),
         Event::View(event) => {
@@ -112,11 +118,11 @@ fn rebuild(state: &mut State, resort: bool, now: Timestamp) {
     if view.fleet.stale || view.tab == Tab::Fleet {
         world.totals = world.fleet.burn();
         world.runway = runway::shortest(&world.fleet);
-        rows::rebuild(world, view, resort);
+        rows::rebuild(world, view, resort, now);
     }
     match view.tab {
         Tab::Fleet => {}
-        Tab::Storage => shelf::rebuild(world, &mut view.storage, resort, now),
+        Tab::Storage => shelf::rebuild(world, &mut view.storage, &mut view.shelf, resort, now),
         Tab::Activity => rows::rebuild_activity(world, &mut view.activity),
     }
 }

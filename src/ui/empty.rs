@@ -79,7 +79,7 @@ fn no_accounts(scene: &Scene) -> Vec<Runs> {
 fn nothing_matches(scene: &Scene) -> Vec<Runs> {
     let (language, view) = (scene.look.language, &scene.state.view);
     let filter =
-        if view.list().filter.is_empty() { language.quick(view.list().quick) } else { view.list().filter.as_str() };
+        if view.list().filter_text.is_empty() { language.quick(view.list().quick) } else { view.list().filter_text.as_str() };
     vec![
         vec![plain(language.phrase(&Phrase::NothingMatches { filter, hidden: view.list().hidden }))],
         vec![run("esc", Role::Accent), dim(format!(" {}", language.word(Word::ShowsAll)))],

@@ -64,8 +64,8 @@ fn counts(scene: &Scene) -> Runs {
         }
         parts.push(marked);
     }
-    if !list.filter.is_empty() {
-        parts.push(vec![plain(format!("/{}", list.filter))]);
+    if !list.filter_text.is_empty() {
+        parts.push(vec![plain(format!("/{}", list.filter_text))]);
     }
     if list.quick != QuickName::All {
         parts.push(vec![plain(language.quick(list.quick))]);

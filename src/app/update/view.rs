@@ -117,7 +117,7 @@ fn pasted(state: &mut State, text: &str, now: Timestamp) {
         Some(Modal::Filter { input, .. }) => {
             insert(input);
             let filter = input.value().to_owned();
-            windows::set_filter(state, filter);
+            state.view.list_mut().set_filter(&filter);
         }
         Some(Modal::Palette(palette)) => {
             insert(&mut palette.input);
@@ -196,7 +196,7 @@ pub(super) fn perform(state: &mut State, action: Action, now: Timestamp) -> Vec<
         Action::Mark => mark(state, now),
         Action::Details => details(&mut state.view),
         Action::Filter => {
-            let before = state.view.list().filter.clone();
+            let before = state.view.list().filter_text.clone();
             state.view.modals.push(Modal::Filter { input: Input::new(before.clone()), before });
         }
         Action::Sort => {
@@ -274,8 +274,7 @@ fn back(state: &mut State, now: Timestamp) -> Vec<Effect> {
     if !list.marks.is_empty() {
         list.marks.clear();
     } else if list.is_filtered() {
-        list.filter.clear();
-        list.quick = QuickName::All;
+        list.show_all();
         resort(state, now);
     } else {
         state.view.tab = Tab::Fleet;

@@ -86,13 +86,16 @@ pub(super) fn review_question(state: &mut State, now: Timestamp) {
 }
 
 pub(super) fn in_filter(state: &mut State, key: Key) -> Vec<Effect> {
+    let wrong = state.view.list().filter_error.is_some();
     let Some(Modal::Filter { input, before }) = state.view.modals.last_mut() else { return vec![] };
     match key.code {
         Code::Esc => {
             let before = std::mem::take(before);
             state.view.modals.pop();
-            set_filter(state, before);
+            state.view.list_mut().set_filter(&before);
         }
+        // What cannot be read is not kept: the field says why.
+        Code::Enter if wrong => {}
         Code::Enter => {
             state.view.modals.pop();
         }
@@ -100,22 +103,11 @@ pub(super) fn in_filter(state: &mut State, key: Key) -> Vec<Effect> {
         _ => {
             if edit(input, key) {
                 let filter = input.value().to_owned();
-                set_filter(state, filter);
+                state.view.list_mut().set_filter(&filter);
             }
         }
     }
     vec![]
-}
-
-/// Filters the list of this view anew.
-pub(super) fn set_filter(state: &mut State, filter: String) {
-    let list = state.view.list_mut();
-    if list.filter != filter {
-        list.filter = filter;
-        list.stale = true;
-        // What passes is placed by the order, not by where it once was.
-        list.ranks.clear();
-    }
 }
 
 pub(super) fn in_palette(state: &mut State, key: Key, now: Timestamp) -> Vec<Effect> {
@@ -154,10 +146,8 @@ fn go_to_row(state: &mut State, line: &Line) {
     list.touched = true;
     list.cursor = Some(line.clone());
     if !list.lines.contains(line) {
-        list.filter.clear();
-        list.quick = Default::default();
         list.folded.clear();
-        list.stale = true;
+        list.show_all();
     }
     list.cursor_jumped = None;
 }

@@ -1,0 +1,227 @@
+//! What a filter may ask about the rows of the lists.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use providers::model::{Attachment, Instance, Market, Phase, ProviderName, Rates, StorageItem, StorageKind, Usage};
+use rust_decimal::Decimal;
+
+use super::rows::{needs_you, shown_phase};
+use super::state::World;
+use crate::rules::filter::Subject;
+use crate::rules::fleet::Known;
+use crate::rules::saga::Operation;
+
+/// An instance with what is looked up for it.
+pub struct InstanceRow<'a> {
+    pub world: &'a World,
+    pub known: &'a Known<Instance>,
+    pub provider: Option<&'a ProviderName>,
+    pub operation: Option<&'a Operation>,
+    pub needs_you: bool,
+}
+
+impl<'a> InstanceRow<'a> {
+    pub fn new(
+        world: &'a World,
+        known: &'a Known<Instance>,
+        provider: Option<&'a ProviderName>,
+        operation: Option<&'a Operation>,
+    ) -> Self {
+        InstanceRow { world, known, provider, operation, needs_you: needs_you(known, operation) }
+    }
+
+    /// By hand or by rule.
+    pub fn project_name(&self) -> Option<&'a str> {
+        self.world.settings.project(self.provider?, &self.known.identity, &self.known.row)
+    }
+}
+
+impl Subject for InstanceRow<'_> {
+    fn name(&self) -> Option<&str> {
+        self.known.row.name.as_deref()
+    }
+    fn id(&self) -> &str {
+        self.known.row.id.as_str()
+    }
+    fn account(&self) -> &str {
+        self.known.identity.account.as_str()
+    }
+    fn provider(&self) -> Option<&str> {
+        self.provider.map(ProviderName::as_str)
+    }
+    fn region(&self) -> Option<&str> {
+        self.known.row.region.as_deref()
+    }
+    fn gpu_model(&self) -> Option<&str> {
+        self.known.row.gpus.as_ref().filter(|gpus| gpus.count > 0).map(|gpus| gpus.model.as_str())
+    }
+    fn gpu_count(&self) -> Option<u32> {
+        self.known.row.gpus.as_ref().map(|gpus| gpus.count)
+    }
+    fn labels(&self) -> &BTreeMap<String, String> {
+        &self.known.row.labels
+    }
+    fn project(&self) -> Option<&str> {
+        self.project_name()
+    }
+    fn phase(&self) -> Option<Phase> {
+        Some(shown_phase(self.known, self.operation))
+    }
+    fn market(&self) -> Option<Market> {
+        Some(self.known.row.market)
+    }
+    fn storage_kind(&self) -> Option<StorageKind> {
+        None
+    }
+    fn rates(&self) -> Cow<'_, Rates> {
+        self.known.rates()
+    }
+    fn utilization(&self) -> Option<f64> {
+        let running = self.known.phase() == Phase::Running;
+        self.known.row.usage.as_ref().filter(|_| running).and_then(Usage::mean_utilization)
+    }
+    fn memory_used_bytes(&self) -> Option<u64> {
+        let usage = self.known.row.usage.as_ref().filter(|_| self.known.phase() == Phase::Running)?;
+        let used: Vec<u64> = usage.gpus.iter().map(|gpu| gpu.memory_used_bytes).collect::<Option<_>>()?;
+        (!used.is_empty()).then(|| used.into_iter().fold(0, u64::saturating_add))
+    }
+    fn started_at(&self) -> Option<Timestamp> {
+        self.known.row.started_at.filter(|_| self.known.phase() == Phase::Running)
+    }
+    fn created_at(&self) -> Option<Timestamp> {
+        self.known.row.created_at
+    }
+    fn size_gib(&self) -> Option<Decimal> {
+        None
+    }
+    fn idle(&self) -> Option<bool> {
+        self.world.seems_idle(self.known)
+    }
+    fn unattached(&self) -> Option<bool> {
+        Some(false)
+    }
+    fn wastes(&self) -> Option<bool> {
+        let rates = self.known.rates();
+        match self.known.phase() {
+            Phase::Stopped | Phase::Reclaimed if matches!(self.known.row.market, Market::Reserved { .. }) => {
+                Some(false)
+            }
+            Phase::Stopped | Phase::Reclaimed if !rates.certain().is_zero() => Some(true),
+            Phase::Stopped | Phase::Reclaimed => rates.complete.then_some(false),
+            Phase::Unknown => None,
+            _ => Some(false),
+        }
+    }
+    fn protected(&self) -> bool {
+        self.provider.is_some_and(|provider| {
+            self.world.settings.protected(provider, &self.known.identity, &self.known.row)
+        })
+    }
+    fn mine(&self) -> bool {
+        self.provider
+            .is_some_and(|provider| self.world.settings.mine(provider, &self.known.identity, &self.known.row))
+    }
+    fn needs_you(&self) -> bool {
+        self.needs_you
+    }
+    fn under_way(&self) -> bool {
+        self.operation.is_some()
+    }
+}
+
+/// A storage item with what is looked up for it.
+pub struct StorageRow<'a> {
+    pub world: &'a World,
+    pub known: &'a Known<StorageItem>,
+    pub provider: Option<&'a ProviderName>,
+    /// Charged for, and nobody uses it.
+    pub wastes: bool,
+}
+
+impl Subject for StorageRow<'_> {
+    fn name(&self) -> Option<&str> {
+        self.known.row.name.as_deref()
+    }
+    fn id(&self) -> &str {
+        self.known.row.id.as_str()
+    }
+    fn account(&self) -> &str {
+        self.known.identity.account.as_str()
+    }
+    fn provider(&self) -> Option<&str> {
+        self.provider.map(ProviderName::as_str)
+    }
+    fn region(&self) -> Option<&str> {
+        self.known.row.region.as_deref()
+    }
+    fn gpu_model(&self) -> Option<&str> {
+        None
+    }
+    fn gpu_count(&self) -> Option<u32> {
+        None
+    }
+    fn labels(&self) -> &BTreeMap<String, String> {
+        &self.known.row.labels
+    }
+    fn project(&self) -> Option<&str> {
+        self.world.settings.project(self.provider?, &self.known.identity, &self.known.row)
+    }
+    fn phase(&self) -> Option<Phase> {
+        None
+    }
+    fn market(&self) -> Option<Market> {
+        None
+    }
+    fn storage_kind(&self) -> Option<StorageKind> {
+        Some(self.known.row.kind)
+    }
+    fn rates(&self) -> Cow<'_, Rates> {
+        self.known.rates()
+    }
+    fn utilization(&self) -> Option<f64> {
+        None
+    }
+    fn memory_used_bytes(&self) -> Option<u64> {
+        None
+    }
+    fn started_at(&self) -> Option<Timestamp> {
+        None
+    }
+    fn created_at(&self) -> Option<Timestamp> {
+        self.known.row.created_at
+    }
+    fn size_gib(&self) -> Option<Decimal> {
+        self.known.row.size_gib
+    }
+    fn idle(&self) -> Option<bool> {
+        Some(false)
+    }
+    fn unattached(&self) -> Option<bool> {
+        match &self.known.row.attachment {
+            Attachment::To(users) => Some(users.is_empty()),
+            Attachment::Somewhere => Some(false),
+            Attachment::Unknown => None,
+        }
+    }
+    fn wastes(&self) -> Option<bool> {
+        let told = self.known.row.attachment != Attachment::Unknown;
+        told.then_some(self.wastes)
+    }
+    fn protected(&self) -> bool {
+        self.provider.is_some_and(|provider| {
+            self.world.settings.protected(provider, &self.known.identity, &self.known.row)
+        })
+    }
+    fn mine(&self) -> bool {
+        self.provider
+            .is_some_and(|provider| self.world.settings.mine(provider, &self.known.identity, &self.known.row))
+    }
+    fn needs_you(&self) -> bool {
+        self.known.missing_since.is_some()
+    }
+    fn under_way(&self) -> bool {
+        self.world.operation_on(&self.known.identity).is_some()
+    }
+}
