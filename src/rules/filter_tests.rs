@@ -278,6 +278,13 @@ fn a_storage_item_is_called_by_its_name_and_kind(#[case] text: &str, #[case] exp
     check(text, &snapshot(), expected);
 }
 
+/// No row shows that word, and `de` is to find a region.
+#[test]
+fn a_word_does_not_find_what_is_rented_on_demand() {
+    check("de", &stranger(), false);
+    check("market:de", &stranger(), true);
+}
+
 #[rstest]
 #[case("Straße Ä1", "ä1", true)]
 #[case("Straße Ä1", "STRASSE", false)]
