@@ -111,7 +111,7 @@ impl Listing {
 
     /// Something other than everything is shown.
     pub fn is_filtered(&self) -> bool {
-        !self.filter_text.is_empty() || self.quick != QuickName::All
+        !self.filter.is_empty() || self.quick != QuickName::All
     }
 
     /// The filter that counts.

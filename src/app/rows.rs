@@ -260,10 +260,9 @@ fn passes(row: &InstanceRow, list: &Listing, now: Timestamp) -> bool {
     let quick = match list.quick {
         QuickName::All => true,
         QuickName::Idle => row.idle() == Some(true),
-        QuickName::Off => matches!(
-            row.known.row.phase,
-            Phase::Stopped | Phase::Reclaimed | Phase::Unreachable | Phase::Failed
-        ),
+        QuickName::Off => {
+            matches!(row.known.row.phase, Phase::Stopped | Phase::Reclaimed | Phase::Unreachable | Phase::Failed)
+        }
         QuickName::Spot => row.known.row.market == Market::Spot,
     };
     quick && (list.filter().is_empty() || list.filter().matches(row, now))

@@ -115,13 +115,11 @@ impl Subject for InstanceRow<'_> {
         }
     }
     fn protected(&self) -> bool {
-        self.provider.is_some_and(|provider| {
-            self.world.settings.protected(provider, &self.known.identity, &self.known.row)
-        })
+        self.provider
+            .is_some_and(|provider| self.world.settings.protected(provider, &self.known.identity, &self.known.row))
     }
     fn mine(&self) -> bool {
-        self.provider
-            .is_some_and(|provider| self.world.settings.mine(provider, &self.known.identity, &self.known.row))
+        self.provider.is_some_and(|provider| self.world.settings.mine(provider, &self.known.identity, &self.known.row))
     }
     fn needs_you(&self) -> bool {
         self.needs_you
@@ -210,13 +208,11 @@ impl Subject for StorageRow<'_> {
         told.then_some(self.wastes)
     }
     fn protected(&self) -> bool {
-        self.provider.is_some_and(|provider| {
-            self.world.settings.protected(provider, &self.known.identity, &self.known.row)
-        })
+        self.provider
+            .is_some_and(|provider| self.world.settings.protected(provider, &self.known.identity, &self.known.row))
     }
     fn mine(&self) -> bool {
-        self.provider
-            .is_some_and(|provider| self.world.settings.mine(provider, &self.known.identity, &self.known.row))
+        self.provider.is_some_and(|provider| self.world.settings.mine(provider, &self.known.identity, &self.known.row))
     }
     fn needs_you(&self) -> bool {
         self.known.missing_since.is_some()

@@ -1,8 +1,8 @@
 //! More about the line under the cursor: below the list, or at the side where there is room.
 
 use providers::model::{
-    AccountName, Action, DataPlace, GpuSample, Instance, Market, Offer, Phase, ResourceId, ResourceKind, Risk,
-    StorageItem,
+    AccountName, Action, DataPlace, Effect, GpuSample, Instance, Market, Offer, Phase, Rates, ResourceId, ResourceKind,
+    Risk, StorageItem,
 };
 use providers::money::{Burn, Rate};
 use ratatui::layout::Rect;
@@ -15,6 +15,7 @@ use super::paint::{Paint, Run, Runs, dim, plain, run, runs_width, wrap};
 use super::scene::{Scene, name_of};
 use super::text::{Phrase, Word};
 use super::theme::Role;
+use crate::app::action::Action as Meaning;
 use crate::app::listing::Line;
 use crate::app::rows::{self, GroupKey};
 use crate::app::update::stop_or_start_of;
@@ -166,7 +167,7 @@ fn instance_side(scene: &Scene, known: &Known<Instance>, width: u16) -> Vec<Runs
     lines
 }
 
-fn labelled(scene: &Scene, word: Word, mut runs: Runs) -> Runs {
+pub fn labelled(scene: &Scene, word: Word, mut runs: Runs) -> Runs {
     runs.insert(0, dim(format!("{}  ", scene.look.language.word(word))));
     runs
 }
@@ -225,7 +226,7 @@ fn facts(scene: &Scene, known: &Known<Instance>) -> Vec<Run> {
     facts
 }
 
-fn separated(scene: &Scene, parts: Vec<Run>) -> Runs {
+pub fn separated(scene: &Scene, parts: Vec<Run>) -> Runs {
     let mut out = Runs::new();
     for part in parts {
         if !out.is_empty() {
@@ -413,7 +414,7 @@ fn action_line(scene: &Scene, known: &Known<Instance>, action: Action) -> Runs {
 /// The key and the action, then what it would do: saves, goes on, lost, kept, risks; or why it cannot be had.
 fn action_parts(scene: &Scene, known: &Known<Instance>, action: Action) -> (Runs, Vec<Runs>) {
     let language = scene.look.language;
-    let key = if action == Action::Release { "x" } else { "s" };
+    let key = scene.key_of(if action == Action::Release { Meaning::End } else { Meaning::StopOrStart });
     let hindrance = scene.hindrance(known, action);
     let key_role = if hindrance.is_some() { Role::Dim } else { Role::Accent };
     let head = vec![run(key, key_role), run(format!(" {}", language.action(action)), key_role)];
@@ -424,18 +425,30 @@ fn action_parts(scene: &Scene, known: &Known<Instance>, action: Action) -> (Runs
         return (head, vec![vec![dim(language.hindrance(&hindrance, action))]]);
     }
     let Offer::Yes(effect) = known.row.offers.of(action) else { return (head, Vec::new()) };
-    let before = known.rates().certain();
+    let prepaid = matches!(known.row.market, Market::Reserved { .. });
+    (head, effect_parts(scene, &known.identity.account, &known.rates(), prepaid, &effect, action))
+}
+
+/// What an action would do to a resource that is charged at these rates.
+pub fn effect_parts(
+    scene: &Scene,
+    account: &AccountName,
+    rates: &Rates,
+    prepaid: bool,
+    effect: &Effect,
+    action: Action,
+) -> Vec<Runs> {
+    let language = scene.look.language;
+    let before = rates.certain();
     let after = effect.rates_after.upper();
     let mut parts: Vec<Runs> = Vec::new();
     let first = scene.currency();
-    let prepaid = matches!(known.row.market, Market::Reserved { .. });
     if action == Action::Start {
         if let Some(rate) = scene.total(&after, !effect.rates_after.complete) {
             parts.push(vec![plain(language.phrase(&Phrase::WillCost { rate: &rate }))]);
         }
     } else {
         let saves = if prepaid { Vec::new() } else { less(&before, &after) };
-        let rates = known.rates();
         let doubtful = !rates.complete || rates.lines.iter().any(|line| !line.certain);
         parts.push(match format::rates(&saves, first, scene.look) {
             Some(rate) => {
@@ -450,7 +463,7 @@ fn action_parts(scene: &Scene, known: &Known<Instance>, action: Action) -> (Runs
         }
     }
     for id in &effect.left_behind {
-        let (name, rate) = left_behind(scene, &known.identity.account, id);
+        let (name, rate) = left_behind(scene, account, id);
         parts.push(vec![run(language.phrase(&Phrase::LeftBehind { name: &name, rate: rate.as_deref() }), Role::Waste)]);
     }
     if !effect.lost.is_empty() {
@@ -465,7 +478,7 @@ fn action_parts(scene: &Scene, known: &Known<Instance>, action: Action) -> (Runs
         parts.push(vec![plain(language.phrase(&Phrase::Keeps { places: &places }))]);
     }
     parts.extend(risks.into_iter().map(|risk| vec![dim(language.risk(*risk))]));
-    (head, parts)
+    parts
 }
 
 fn less(before: &Burn, after: &Burn) -> Vec<Rate> {

@@ -1,4 +1,4 @@
-//! What the fleet shows when it has no rows: what this is for, and the next key.
+//! What a view shows when it has no rows: what this is for, and the next key.
 
 use ratatui::layout::Rect;
 
@@ -6,9 +6,10 @@ use super::paint::{Paint, Runs, dim, plain, run, wrap};
 use super::scene::Scene;
 use super::text::{Phrase, Word};
 use super::theme::Role;
+use crate::app::state::Tab;
 use crate::rules::fleet::Freshness;
 
-/// Paints the empty fleet.
+/// Paints an empty view.
 pub fn paint(paint: &mut Paint, scene: &Scene, area: Rect) {
     let width = area.width.saturating_sub(4).min(100);
     let lines = lines(scene);
@@ -29,10 +30,14 @@ fn lines(scene: &Scene) -> Vec<Runs> {
     if view.list().hidden > 0 {
         return nothing_matches(scene);
     }
-    if world.fleet.accounts.iter().any(|account| account.as_of.is_some()) {
-        return nothing_rented(scene);
+    let language = scene.look.language;
+    let told = |word, why| vec![vec![plain(language.word(word))], vec![dim(language.word(why))]];
+    match view.tab {
+        Tab::Activity => told(Word::NothingDone, Word::NothingDoneWhy),
+        _ if world.fleet.accounts.iter().all(|account| account.as_of.is_none()) => loading(scene),
+        Tab::Storage => told(Word::NothingIdle, Word::NothingIdleWhy),
+        Tab::Fleet => nothing_rented(scene),
     }
-    loading(scene)
 }
 
 /// Keys were found in the environment: one key each makes them accounts.
@@ -78,8 +83,11 @@ fn no_accounts(scene: &Scene) -> Vec<Runs> {
 
 fn nothing_matches(scene: &Scene) -> Vec<Runs> {
     let (language, view) = (scene.look.language, &scene.state.view);
-    let filter =
-        if view.list().filter_text.is_empty() { language.quick(view.list().quick) } else { view.list().filter_text.as_str() };
+    let filter = if view.list().filter_text.is_empty() {
+        language.quick(view.list().quick)
+    } else {
+        view.list().filter_text.as_str()
+    };
     vec![
         vec![plain(language.phrase(&Phrase::NothingMatches { filter, hidden: view.list().hidden }))],
         vec![run("esc", Role::Accent), dim(format!(" {}", language.word(Word::ShowsAll)))],

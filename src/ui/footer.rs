@@ -1,6 +1,6 @@
 //! The last line: what was just said, else how many rows there are; and the keys that work now.
 
-use providers::model::Action as Deed;
+use providers::model::{Action as Deed, Identity, ResourceKind};
 use ratatui::layout::{Position, Rect};
 
 use super::details::first_action;
@@ -55,6 +55,9 @@ fn counts(scene: &Scene) -> Runs {
     let mut parts: Vec<Runs> = Vec::new();
     if let Some(at) = list.cursor_at() {
         parts.push(vec![dim(format!("{} / {}", at + 1, list.lines.len()))]);
+    }
+    if scene.state.view.tab == Tab::Storage {
+        parts.extend(super::storage::sum(scene));
     }
     if !list.marks.is_empty() {
         let mut marked = vec![run(language.phrase(&Phrase::Marked { count: list.marks.len() }), Role::Accent)];
@@ -120,10 +123,7 @@ fn hints(scene: &Scene, room: u16) -> Runs {
 
 /// The hint of a binding as it is now; `None` keeps it out.
 fn hint_of(scene: &Scene, binding: &Binding) -> Option<Msg> {
-    if scene.state.view.tab == Tab::Fleet
-        && scene.state.view.list().lines.is_empty()
-        && !available(scene, binding.action)
-    {
+    if scene.state.view.list().lines.is_empty() && !available(scene, binding.action) {
         return None;
     }
     match binding.action {
@@ -131,18 +131,24 @@ fn hint_of(scene: &Scene, binding: &Binding) -> Option<Msg> {
             let starts = pointed(scene).is_some_and(|known| first_action(scene, known) == Deed::Start);
             Some(if starts { Msg::HintStart } else { Msg::HintStop })
         }
+        Action::End => {
+            let storage = first_pointed(scene).is_some_and(|identity| identity.kind == ResourceKind::Storage);
+            Some(if storage { Msg::HintDelete } else { Msg::HintRelease })
+        }
         Action::TakeBack => can_take_back(scene).then(|| binding.hint.clone()).flatten(),
         _ => binding.hint.clone(),
     }
 }
 
-/// The row that an action would be about first.
+/// What an action would be about first.
+fn first_pointed<'a>(scene: &Scene<'a>) -> Option<&'a Identity> {
+    let list = scene.state.view.list();
+    list.marks.first().or_else(|| list.selected())
+}
+
+/// The instance that an action would be about first.
 fn pointed<'a>(scene: &Scene<'a>) -> Option<&'a crate::rules::fleet::Known<providers::model::Instance>> {
-    let state = scene.state;
-    match state.view.list().marks.first() {
-        Some(identity) => state.world.fleet.instances.get(identity),
-        None => scene.selected(),
-    }
+    scene.state.world.fleet.instances.get(first_pointed(scene)?)
 }
 
 fn can_take_back(scene: &Scene) -> bool {
@@ -158,7 +164,12 @@ fn available(scene: &Scene, action: Action) -> bool {
         Action::StopOrStart => {
             pointed(scene).is_some_and(|known| scene.hindrance(known, first_action(scene, known)).is_none())
         }
-        Action::End => pointed(scene).is_some_and(|known| scene.hindrance(known, Deed::Release).is_none()),
+        Action::End => match first_pointed(scene) {
+            Some(identity) if identity.kind == ResourceKind::Storage => {
+                view.shelf.row(identity).is_some_and(|row| row.hindrance.is_none())
+            }
+            _ => pointed(scene).is_some_and(|known| scene.hindrance(known, Deed::Release).is_none()),
+        },
         Action::Mark => matches!(view.list().cursor, Some(Line::Resource(_))),
         Action::Details => view.list().cursor.is_some(),
         Action::Filter | Action::Sort | Action::Group | Action::Quick => {
@@ -170,8 +181,17 @@ fn available(scene: &Scene, action: Action) -> bool {
 
 fn filter_field(paint: &mut Paint, scene: &Scene, line: Rect, input: &tui_input::Input) -> Position {
     let language = scene.look.language;
+    let list = scene.state.view.list();
+    let told = match &list.filter_error {
+        Some(error) => {
+            let part = list.filter_text.get(error.at.clone()).unwrap_or_default();
+            let role = if error.kind.is_unfinished() { Role::Dim } else { Role::Urgent };
+            run(language.phrase(&Phrase::FilterError { kind: error.kind, part }), role)
+        }
+        None => dim(language.phrase(&Phrase::Hidden { count: list.hidden })),
+    };
     let keys = vec![
-        dim(language.phrase(&Phrase::Hidden { count: scene.state.view.list().hidden })),
+        told,
         run("   enter", Role::Accent),
         dim(format!(" {}", language.word(Word::KeepFilter))),
         run("  esc", Role::Accent),

@@ -66,6 +66,11 @@ pub fn hourly(amount: Decimal) -> String {
     if amount < Decimal::new(5, 4) { "<0.001".to_owned() } else { grouped(amount, 3) }
 }
 
+/// An amount in digits, to the cent.
+pub fn digits(amount: Decimal) -> String {
+    grouped(amount, 2)
+}
+
 /// Digits with so many places and a mark at the thousands.
 fn grouped(amount: Decimal, places: u32) -> String {
     let mut rounded = amount.round_dp_with_strategy(places, RoundingStrategy::MidpointAwayFromZero);

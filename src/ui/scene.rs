@@ -188,11 +188,6 @@ impl<'a> Scene<'a> {
             _ => key_name(key),
         }
     }
-
-    /// The row under the cursor.
-    pub fn selected(&self) -> Option<&'a Known<Instance>> {
-        self.state.view.fleet.selected().and_then(|identity| self.state.world.fleet.instances.get(identity))
-    }
 }
 
 /// A name for a row: the id stands in where there is none.

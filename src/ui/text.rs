@@ -8,7 +8,7 @@ mod words;
 use std::collections::BTreeMap;
 
 use providers::error::ErrorKind;
-use providers::model::{Action, Component, DataKind, Phase, Remark, Risk};
+use providers::model::{Action, Component, DataKind, Phase, Remark, Risk, StorageKind};
 use providers::money::Currency;
 
 use super::glyphs::UNICODE;
@@ -85,6 +85,9 @@ impl Language {
     }
     pub fn data_kind(self, kind: DataKind) -> &'static str {
         speak!(self, data_kind(kind))
+    }
+    pub fn storage_kind(self, kind: StorageKind) -> &'static str {
+        speak!(self, storage_kind(kind))
     }
     pub fn risk(self, risk: Risk) -> &'static str {
         speak!(self, risk(risk))

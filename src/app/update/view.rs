@@ -273,7 +273,7 @@ fn back(state: &mut State, now: Timestamp) -> Vec<Effect> {
     let list = state.view.list_mut();
     if !list.marks.is_empty() {
         list.marks.clear();
-    } else if list.is_filtered() {
+    } else if list.is_filtered() || !list.filter_text.is_empty() {
         list.show_all();
         resort(state, now);
     } else {

@@ -1,12 +1,13 @@
 //! Simplified Chinese.
 
 use providers::error::ErrorKind;
-use providers::model::{Action, Component, DataKind, Phase, Refusal, Remark, Risk};
+use providers::model::{Action, Component, DataKind, Phase, Refusal, Remark, Risk, StorageKind};
 use providers::money::Currency;
 
 use super::words::{Phrase, Word};
 use crate::app::message::{GroupName, Msg, QuickName, SortName};
 use crate::app::rows::MarketName;
+use crate::rules::filter::{Expected, FilterErrorKind};
 use crate::rules::fleet::{Freshness, Trouble};
 use crate::rules::memory::LedgerNotice;
 use crate::rules::plan::Hindrance;
@@ -42,6 +43,11 @@ pub fn word(word: Word) -> &'static str {
         Word::On => "对象",
         Word::State => "状态",
         Word::SavesHead => "节省/时",
+        Word::Kind => "类型",
+        Word::Size => "容量",
+        Word::Age => "存在",
+        Word::Note => "说明",
+        Word::PerMonth => "月",
         Word::NoGpu => "无 GPU",
         Word::NoProject => "（无项目）",
         Word::StoppedBilled => "停机仍计费",
@@ -125,6 +131,7 @@ pub fn word(word: Word) -> &'static str {
         Word::Loading => "正在查询各账户：",
         Word::NobodyAnswered => "所有账户都没有答复：",
         Word::NotAskedYet => "尚未查询",
+        Word::NothingIdleWhy => "这里列出已停止的实例，以及没有运行中实例使用的卷、快照和地址。",
         Word::NothingDone => "还没有停止、启动或释放过实例。",
         Word::NothingDoneWhy => "每个操作都会记在这里：谁做的、平台怎么答复、结果是否已证实。",
         Word::Waste => "浪费",
@@ -233,6 +240,7 @@ pub fn phrase(phrase: &Phrase) -> String {
         }
         Phrase::Marked { count } => format!("已标记 {count}"),
         Phrase::MarkedHidden { count } => format!("其中 {count} 个被隐藏"),
+        Phrase::FilterError { kind, part } => filter_error(kind, part),
         Phrase::NothingFound { text } => format!("没有叫“{text}”的"),
         Phrase::Hidden { count } => format!("隐藏 {count}"),
         Phrase::FromVariable { variable } => format!("来自 {variable}"),
@@ -467,6 +475,34 @@ pub fn data_kind(kind: DataKind) -> &'static str {
         DataKind::FileSystem => "文件系统",
         DataKind::LocalVolume => "本地卷",
         DataKind::Contents => "其中全部内容",
+    }
+}
+
+pub fn storage_kind(kind: StorageKind) -> &'static str {
+    match kind {
+        StorageKind::Volume => "数据盘",
+        StorageKind::NetworkVolume => "网络盘",
+        StorageKind::FileSystem => "文件系统",
+        StorageKind::Snapshot => "快照",
+        StorageKind::Image => "镜像",
+        StorageKind::Address => "地址",
+    }
+}
+
+fn filter_error(kind: FilterErrorKind, part: &str) -> String {
+    match kind {
+        FilterErrorKind::Unfinished(expected) => match expected {
+            Expected::Quote => "还缺一个引号".to_owned(),
+            Expected::Term => format!("{part} 之后还缺内容"),
+            Expected::Value(key) => format!("例如 {}", key.example()),
+            Expected::Amount(quantity) => format!("例如 {}", quantity.example()),
+        },
+        FilterErrorKind::UnknownKey { nearest: Some(nearest) } => format!("是否指 {nearest}:？"),
+        FilterErrorKind::UnknownKey { nearest: None } => format!("带冒号的文字请加引号：\"{part}\""),
+        FilterErrorKind::UnknownValue { nearest: Some(nearest), .. } => format!("是否指 {nearest}？"),
+        FilterErrorKind::UnknownValue { key, nearest: None } => format!("未知；例如 {}", key.example()),
+        FilterErrorKind::NotAnAmount(quantity) => format!("不是数量；例如 {}", quantity.example()),
+        FilterErrorKind::NotCompared(key) => format!("{} 是文字：{}", key.names()[1], key.example()),
     }
 }
 

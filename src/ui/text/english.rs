@@ -1,12 +1,13 @@
 //! English.
 
 use providers::error::ErrorKind;
-use providers::model::{Action, Component, DataKind, Phase, Refusal, Remark, Risk};
+use providers::model::{Action, Component, DataKind, Phase, Refusal, Remark, Risk, StorageKind};
 use providers::money::Currency;
 
 use super::words::{Phrase, Word};
 use crate::app::message::{GroupName, Msg, QuickName, SortName};
 use crate::app::rows::MarketName;
+use crate::rules::filter::{Expected, FilterErrorKind};
 use crate::rules::fleet::{Freshness, Trouble};
 use crate::rules::memory::LedgerNotice;
 use crate::rules::plan::Hindrance;
@@ -42,6 +43,11 @@ pub fn word(word: Word) -> &'static str {
         Word::On => "ON",
         Word::State => "STATE",
         Word::SavesHead => "SAVES/H",
+        Word::Kind => "KIND",
+        Word::Size => "SIZE",
+        Word::Age => "AGE",
+        Word::Note => "NOTE",
+        Word::PerMonth => "MO",
         Word::NoGpu => "no GPU",
         Word::NoProject => "(no project)",
         Word::StoppedBilled => "still billed",
@@ -124,6 +130,9 @@ pub fn word(word: Word) -> &'static str {
         Word::Loading => "Asking your accounts:",
         Word::NobodyAnswered => "No account has answered:",
         Word::NotAskedYet => "not asked yet",
+        Word::NothingIdleWhy => {
+            "Here stand stopped instances, and volumes, snapshots and addresses that nothing at work uses."
+        }
         Word::NothingDone => "Nothing was stopped, started or released yet.",
         Word::NothingDoneWhy => {
             "Every action appears here: who did it, what the provider answered, and whether it is proven."
@@ -252,6 +261,7 @@ pub fn phrase(phrase: &Phrase) -> String {
         }
         Phrase::Marked { count } => format!("{count} marked"),
         Phrase::MarkedHidden { count } => format!("{count} of them hidden"),
+        Phrase::FilterError { kind, part } => filter_error(kind, part),
         Phrase::NothingFound { text } => format!("nothing is called `{text}`"),
         Phrase::Hidden { count } => format!("{count} hidden"),
         Phrase::FromVariable { variable } => format!("from {variable}"),
@@ -499,6 +509,34 @@ pub fn data_kind(kind: DataKind) -> &'static str {
         DataKind::FileSystem => "file system",
         DataKind::LocalVolume => "local volume",
         DataKind::Contents => "all that it holds",
+    }
+}
+
+pub fn storage_kind(kind: StorageKind) -> &'static str {
+    match kind {
+        StorageKind::Volume => "volume",
+        StorageKind::NetworkVolume => "network",
+        StorageKind::FileSystem => "files",
+        StorageKind::Snapshot => "snapshot",
+        StorageKind::Image => "image",
+        StorageKind::Address => "address",
+    }
+}
+
+fn filter_error(kind: FilterErrorKind, part: &str) -> String {
+    match kind {
+        FilterErrorKind::Unfinished(expected) => match expected {
+            Expected::Quote => "a second quote is to come".to_owned(),
+            Expected::Term => format!("a word is to come after {part}"),
+            Expected::Value(key) => format!("such as {}", key.example()),
+            Expected::Amount(quantity) => format!("such as {}", quantity.example()),
+        },
+        FilterErrorKind::UnknownKey { nearest: Some(nearest) } => format!("did you mean {nearest}:?"),
+        FilterErrorKind::UnknownKey { nearest: None } => format!("a text with a colon wants quotes: \"{part}\""),
+        FilterErrorKind::UnknownValue { nearest: Some(nearest), .. } => format!("did you mean {nearest}?"),
+        FilterErrorKind::UnknownValue { key, nearest: None } => format!("unknown; such as {}", key.example()),
+        FilterErrorKind::NotAnAmount(quantity) => format!("no amount; such as {}", quantity.example()),
+        FilterErrorKind::NotCompared(key) => format!("{} is a text: {}", key.names()[0], key.example()),
     }
 }
 

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use providers::model::Action;
 
+use crate::rules::filter::FilterErrorKind;
 use crate::rules::saga::Operation;
 
 /// Defines the words and the list of all of them.
@@ -48,6 +49,11 @@ words! {
     On,
     State,
     SavesHead,
+    Kind,
+    Size,
+    Age,
+    Note,
+    PerMonth,
     // Rows and groups.
     NoGpu,
     NoProject,
@@ -140,6 +146,7 @@ words! {
     Loading,
     NobodyAnswered,
     NotAskedYet,
+    NothingIdleWhy,
     NothingDone,
     NothingDoneWhy,
     // What costs without working.
@@ -364,6 +371,11 @@ pub enum Phrase<'a> {
     },
     NothingFound {
         text: &'a str,
+    },
+    /// A filter that cannot be read; `part` is what it is about.
+    FilterError {
+        kind: FilterErrorKind,
+        part: &'a str,
     },
     // Nothing to show.
     FromVariable {
