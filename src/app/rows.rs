@@ -49,6 +49,8 @@ pub struct GroupSum {
     /// Rows that somebody should look at now.
     pub attention: usize,
     pub totals: Totals,
+    /// Whose rows they are, each once.
+    pub accounts: Vec<AccountName>,
 }
 
 /// From so many rows on the fleet is grouped by account unless somebody chose otherwise.
@@ -210,6 +212,10 @@ impl<'a> Groups<'a> {
         sum.rows += 1;
         sum.attention += usize::from(row.needs_you);
         sum.totals.add_instance(row.known);
+        // Rows come account by account.
+        if sum.accounts.last() != Some(&row.known.identity.account) {
+            sum.accounts.push(row.known.identity.account.clone());
+        }
         Some(at)
     }
 

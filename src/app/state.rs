@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
 use providers::model::{AccountName, Identity, Instance, Phase};
 use providers::money::Currency;
 use tui_input::Input;
@@ -59,6 +59,8 @@ pub struct World {
     pub by: String,
     /// The last utilizations of each instance, newest last.
     pub trends: BTreeMap<Identity, VecDeque<f32>>,
+    /// Rows whose rate has just become another one, and when: their figure is bright for a moment.
+    pub bright: BTreeMap<Identity, Timestamp>,
     /// What the screen has yet to tell.
     pub(super) news: Vec<Msg>,
     /// Something that lines or sums are made from is no longer as it was when they were last made.
@@ -68,6 +70,8 @@ pub struct World {
 
 /// How many past utilizations a trend holds.
 pub const TREND: usize = 8;
+/// So long a changed figure is bright.
+pub const BRIGHT: SignedDuration = SignedDuration::from_secs(1);
 /// So many looks it takes to seem idle.
 const LOOKS_TO_SEEM_IDLE: usize = 3;
 /// A share of 0.0 to 1.0 that no work shows.
@@ -89,6 +93,7 @@ impl World {
             read_only,
             by,
             trends: BTreeMap::new(),
+            bright: BTreeMap::new(),
             news: Vec::new(),
             changed: false,
             next_op: now.as_microsecond(),

@@ -15,7 +15,7 @@ use super::message::Shown;
 use super::preferences::Preferences;
 use super::rows;
 use super::shelf;
-use super::state::{State, Tab, View};
+use super::state::{BRIGHT, State, Tab, View};
 use crate::rules::memory::Collector;
 use crate::rules::runway;
 
@@ -142,6 +142,7 @@ pub fn next_wake(state: &State, now: Timestamp) -> Option<Timestamp> {
         world.under_way().any(|operation| operation.in_countdown()).then(|| now + SignedDuration::from_secs(1));
     let accounts = world.fleet.accounts.iter().filter_map(|account| world.due(account, now));
     let ledger = world.ledger_due.filter(|_| matches!(world.collector, Some(Collector::Us | Collector::Other { .. })));
+    let bright = world.bright.values().map(|since| *since + BRIGHT).filter(|until| *until > now);
     let message = state.view.message.as_ref().map(|shown| shown.until);
     operations
         .chain(countdown)
@@ -149,6 +150,7 @@ pub fn next_wake(state: &State, now: Timestamp) -> Option<Timestamp> {
         .chain(ledger)
         .chain(world.fleet.next_prune())
         .chain(message)
+        .chain(bright)
         .chain([now + AGES])
         .min()
         .map(|at| at.max(now))

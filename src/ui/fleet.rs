@@ -1,18 +1,21 @@
 //! The list of the fleet: groups and rows, in columns that leave by their rank when it gets narrow.
 
-use providers::model::{Instance, Market, Phase, Rates, Remark};
+use providers::model::{AccountName, Instance, Market, Phase, ProviderName, Rates, Remark};
+use providers::money::Money;
 use ratatui::layout::Rect;
 
-use super::format;
 use super::paint::{Paint, Run, Runs, dim, plain, run};
 use super::scene::{Scene, name_of};
 use super::text::{Phrase, Word};
 use super::theme::Role;
+use super::{format, header};
 use crate::app::columns::{Column, Columns, FLAGS, FRACTION, SIGNS, SPARK};
 use crate::app::listing::Line;
 use crate::app::message::GroupName;
 use crate::app::rows::{self, GroupKey};
+use crate::app::state::BRIGHT;
 use crate::rules::fleet::{Freshness, Known};
+use crate::rules::runway;
 use crate::rules::saga::{Operation, Step};
 
 /// After so long an unanswered question is worth a word.
@@ -198,7 +201,10 @@ fn memory(known: &Known<Instance>, scene: &Scene) -> String {
 }
 
 fn rate_role(known: &Known<Instance>, scene: &Scene, old: bool) -> Role {
-    if known.is_gone() || matches!(known.row.market, Market::Reserved { .. }) {
+    let bright = scene.state.world.bright.get(&known.identity);
+    if bright.is_some_and(|since| scene.now.duration_since(*since) < BRIGHT) {
+        Role::Strong
+    } else if known.is_gone() || matches!(known.row.market, Market::Reserved { .. }) {
         Role::Dim
     } else if scene.wastes(known) {
         Role::Waste
@@ -338,8 +344,9 @@ fn group(paint: &mut Paint, scene: &Scene, columns: &Columns, area: Rect, y: u16
         run(group_title(scene, key), if here { Role::Here } else { Role::Strong }),
         dim(format!("  {}", sum.rows)),
     ];
-    if let GroupKey::Account(account) = key {
-        title.extend(freshness(scene, account));
+    match key {
+        GroupKey::Account(account) => title.extend(freshness(scene, account)),
+        _ => title.extend(oldest(scene, &sum.accounts)),
     }
     if folded && sum.attention > 0 {
         title.push(run(format!("   {} {}", glyphs.needs_you, sum.attention), Role::Urgent));
@@ -374,10 +381,58 @@ fn group(paint: &mut Paint, scene: &Scene, columns: &Columns, area: Rect, y: u16
         };
         rate_cell(paint, scene, columns.rate, y, &total, if here { Role::Here } else { Role::Strong });
     }
-    if let GroupKey::Account(account) = key {
-        let money = balance(scene, account);
-        paint.runs(columns.next.x, y, area.right().saturating_sub(columns.next.x + 1), &money);
+    let money = match key {
+        GroupKey::Account(account) => account_money(scene, account),
+        GroupKey::Provider(provider) => provider_money(scene, provider),
+        GroupKey::Project(_) | GroupKey::Market(_) => Runs::new(),
+    };
+    let prepaid = format::burn(&sum.totals.prepaid, first, scene.look)
+        .map(|rate| dim(language.phrase(&Phrase::Prepaid { rate: &rate })));
+    let parts: Vec<Run> = prepaid.into_iter().chain(money).collect();
+    let mut line = Runs::new();
+    for part in parts {
+        if !line.is_empty() {
+            line.push(dim("   "));
+        }
+        line.push(part);
     }
+    paint.runs(columns.next.x, y, area.right().saturating_sub(columns.next.x + 1), &line);
+}
+
+/// What is left on an account and how long it lasts.
+fn account_money(scene: &Scene, name: &AccountName) -> Runs {
+    let mut money: Runs = balance(scene, name);
+    let fleet = &scene.state.world.fleet;
+    let account = scene.account(name).filter(|_| !money.is_empty());
+    if let Some(runway) = account.and_then(|account| runway::runway(fleet, account)) {
+        money.push(header::lasts(scene, &runway));
+    }
+    money
+}
+
+/// What is left on all accounts of a provider; nothing where one of them does not tell.
+fn provider_money(scene: &Scene, provider: &ProviderName) -> Runs {
+    let accounts = scene.state.world.fleet.accounts.iter().filter(|account| account.provider == *provider);
+    let balances: Option<Vec<Money>> =
+        accounts.map(|account| account.balance.as_ref().map(|balance| balance.value.cash)).collect();
+    let Some(balances) = balances else { return Runs::new() };
+    let mut sums: Vec<Money> = Vec::new();
+    for cash in balances {
+        match sums.iter_mut().find(|sum| sum.currency == cash.currency) {
+            Some(sum) => sum.amount += cash.amount,
+            None => sums.push(cash),
+        }
+    }
+    sums.into_iter()
+        .map(|sum| plain(scene.look.language.phrase(&Phrase::Left { money: &format::money(sum, scene.look.glyphs) })))
+        .collect()
+}
+
+/// How old the oldest figures of a group are, when some of them are not of now.
+fn oldest(scene: &Scene, accounts: &[AccountName]) -> Runs {
+    let stale = accounts.iter().filter(|name| scene.is_old(name));
+    let oldest = stale.min_by_key(|name| scene.account(name).and_then(|account| account.as_of));
+    oldest.map(|name| freshness(scene, name)).unwrap_or_default()
 }
 
 /// What a group has in common, in words.
@@ -393,7 +448,7 @@ pub fn group_title(scene: &Scene, key: &GroupKey) -> String {
 }
 
 /// How old an account's figures are, and what keeps them from being newer.
-pub fn freshness(scene: &Scene, name: &providers::model::AccountName) -> Runs {
+pub fn freshness(scene: &Scene, name: &AccountName) -> Runs {
     let language = scene.look.language;
     let Some(account) = scene.account(name) else { return Runs::new() };
     let mut runs = Runs::new();
@@ -401,7 +456,7 @@ pub fn freshness(scene: &Scene, name: &providers::model::AccountName) -> Runs {
     let word = |freshness| language.freshness(freshness);
     let freshness = scene.freshness(name);
     let text = match (freshness, age) {
-        (Freshness::Fresh, Some(age)) => (age, Role::Dim),
+        (Freshness::Fresh, Some(age)) => (language.phrase(&Phrase::Ago { age: &age }), Role::Dim),
         (Freshness::Never, _) | (_, None) => (word(Freshness::Never).to_owned(), Role::Dim),
         (Freshness::Partial, Some(age)) => (format!("{} {age}", word(freshness)), Role::Plain),
         (Freshness::Stale, Some(age)) => (format!("{} {age}", word(freshness)), Role::Plain),
@@ -420,7 +475,7 @@ pub fn freshness(scene: &Scene, name: &providers::model::AccountName) -> Runs {
 }
 
 /// What is left on an account.
-pub fn balance(scene: &Scene, name: &providers::model::AccountName) -> Runs {
+pub fn balance(scene: &Scene, name: &AccountName) -> Runs {
     let language = scene.look.language;
     let Some(balance) = scene.account(name).and_then(|account| account.balance.as_ref()) else { return Runs::new() };
     let cash = balance.value.cash;

@@ -100,20 +100,32 @@ fn parts(scene: &Scene) -> Vec<Part> {
     parts
 }
 
+/// How long an account's money lasts, where it is plain whose it is.
+pub fn lasts(scene: &Scene, runway: &Runway) -> Run {
+    let (left, role) = left(scene, runway);
+    let time = format::age(left, scene.look.language);
+    run(scene.look.language.phrase(&Phrase::LastsStill { time: &time, at_most: runway.at_most }), role)
+}
+
+fn left(scene: &Scene, runway: &Runway) -> (SignedDuration, Role) {
+    let left = runway.ends_at.map_or(SignedDuration::MAX, |end| end.duration_since(scene.now));
+    let role = match left.as_hours() {
+        ..12 => Role::Urgent,
+        12..48 => Role::Waste,
+        _ => Role::Dim,
+    };
+    (left, role)
+}
+
 /// How long an account's money lasts: within a working day it needs somebody, within two it is worth a look.
 pub fn runway(scene: &Scene, runway: &Runway, naming: Naming) -> Run {
-    let left = runway.ends_at.map_or(SignedDuration::MAX, |end| end.duration_since(scene.now));
+    let (left, role) = left(scene, runway);
     let time = format::age(left, scene.look.language);
     let account = match naming {
         Naming::Full => scene.account_title(&runway.account),
         Naming::Short => runway.account.to_string(),
     };
     let text = scene.look.language.phrase(&Phrase::Lasts { account: &account, time: &time, at_most: runway.at_most });
-    let role = match left.as_hours() {
-        ..12 => Role::Urgent,
-        12..48 => Role::Waste,
-        _ => Role::Dim,
-    };
     run(text, role)
 }
 

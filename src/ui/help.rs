@@ -6,9 +6,10 @@ use super::format;
 use super::paint::{Paint, Runs, dim, plain, run, wrap};
 use super::popup::{self, Border};
 use super::scene::Scene;
-use super::text::Word;
+use super::text::{Language, Word};
 use super::theme::Role;
 use crate::app::keymap::{Binding, Place};
+use crate::rules::filter::{EXAMPLES, Flag, Key, Quantity};
 
 const WIDTH: u16 = 86;
 
@@ -43,6 +44,9 @@ pub fn paint(paint: &mut Paint, scene: &Scene, room: Rect, scroll: u16) {
         lines.extend(bindings.into_iter().flat_map(|binding| binding_lines(scene, binding, inside)));
     }
     lines.push(Runs::new());
+    lines.push(vec![run(language.word(Word::FilterHelp), Role::Strong)]);
+    lines.extend(filters(scene, inside));
+    lines.push(Runs::new());
     lines.push(vec![run(language.word(Word::Signs), Role::Strong)]);
     lines.extend(signs(scene, inside));
     let keys = popup::key("esc", language.word(Word::Close));
@@ -58,6 +62,29 @@ fn binding_lines(scene: &Scene, binding: &Binding, width: u16) -> Vec<Runs> {
     let line =
         vec![run(format!("{keys}{}", " ".repeat(usize::from(pad))), Role::Accent), plain(scene.message(&binding.help))];
     wrap(&line, width, KEYS)
+}
+
+/// What a filter can ask, by its words and by examples.
+fn filters(scene: &Scene, width: u16) -> Vec<Runs> {
+    let language = scene.look.language;
+    let spoken = match language {
+        Language::English => 0,
+        Language::Chinese => 1,
+    };
+    let words = Flag::ALL.map(|flag| flag.names()[spoken]).join("  ");
+    let keys = Key::ALL.map(|key| format!("{}:", key.names()[spoken])).join("  ");
+    let amounts = Quantity::ALL.map(|quantity| quantity.example()).join("  ");
+    let mut lines = Vec::new();
+    for (word, text) in [
+        (Word::FilterWords, words),
+        (Word::FilterKeys, keys),
+        (Word::FilterAmounts, amounts),
+        (Word::FilterExamples, EXAMPLES.join("   ")),
+    ] {
+        let line = [dim(format!("{}  ", language.word(word))), plain(text)];
+        lines.extend(wrap(&line, width, 2));
+    }
+    lines
 }
 
 /// Every sign with its word.

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
-use providers::model::{AccountName, Identity, Usage};
+use providers::model::{AccountName, Identity, Instance, Usage};
 use providers::provider::Poll;
 
 use crate::app::effect::Effect;
 use crate::app::event::{Intent, WorldEvent};
 use crate::app::message::Msg;
-use crate::app::state::{TREND, World};
+use crate::app::state::{BRIGHT, TREND, World};
 use crate::rules::fleet::{Account, Consequence, Known, Trouble};
 use crate::rules::memory::{AccountMemory, Collector, Keep, LedgerNotice, Memory, Owner};
 use crate::rules::plan::{Hindrance, Plan};
@@ -261,7 +261,16 @@ fn polled(world: &mut World, name: &AccountName, asked_at: Timestamp, poll: Poll
         Some((rows, account.balance.clone(), account.balance_error.clone(), account.problems.clone()))
     };
     let before = basis(world);
+    let rate = |known: &Known<Instance>| known.row.rates.lines.iter().map(|line| line.rate.picos()).sum::<i64>();
+    let rates: Vec<(Identity, i64)> =
+        world.fleet.instances_of(name).map(|known| (known.identity.clone(), rate(known))).collect();
     let consequences = world.fleet.absorb(name, poll, now);
+    world.bright.retain(|_, since| now.duration_since(*since) < BRIGHT);
+    for (identity, before) in rates {
+        if world.fleet.instances.get(&identity).is_some_and(|known| rate(known) != before) {
+            world.bright.insert(identity, now);
+        }
+    }
     world.changed |= !consequences.is_empty() || !watched.is_empty() || before != basis(world);
     for known in world.fleet.instances_of(name).filter(|known| known.last_seen == now) {
         if let Some(mean) = known.row.usage.as_ref().and_then(Usage::mean_utilization) {

@@ -107,6 +107,11 @@ words! {
     InLists,
     InAPlan,
     Everywhere,
+    FilterHelp,
+    FilterWords,
+    FilterKeys,
+    FilterAmounts,
+    FilterExamples,
     Signs,
     Close,
     Cancel,
@@ -185,6 +190,11 @@ pub enum Phrase<'a> {
     /// How long an account's money lasts.
     Lasts {
         account: &'a str,
+        time: &'a str,
+        at_most: bool,
+    },
+    /// The same, where it is plain whose it is.
+    LastsStill {
         time: &'a str,
         at_most: bool,
     },
