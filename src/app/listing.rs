@@ -119,23 +119,34 @@ impl Listing {
         &self.filter
     }
 
-    /// Reads a filter as it is being typed. What cannot be read leaves the one before it in force.
+    /// Reads a filter as it is being typed. Of what cannot be read the rest counts: nothing is hidden by half
+    /// a word.
     pub(super) fn set_filter(&mut self, text: &str) {
         if self.filter_text == text {
             return;
         }
         text.clone_into(&mut self.filter_text);
-        match Filter::parse(text) {
-            Ok(filter) => {
-                self.filter_error = None;
-                if self.filter != filter {
-                    self.filter = filter;
-                    self.stale = true;
-                    // What passes is placed by the order, not by where it once was.
-                    self.ranks.clear();
+        self.filter_error = None;
+        let mut rest = text.to_owned();
+        let filter = loop {
+            match Filter::parse(&rest) {
+                Ok(filter) => break filter,
+                Err(error) => {
+                    // Blanks of the same length keep the places of what stands behind.
+                    rest.replace_range(error.at.clone(), &" ".repeat(error.at.len()));
+                    let unreadable = error.at.is_empty();
+                    self.filter_error.get_or_insert(error);
+                    if unreadable {
+                        break Filter::default();
+                    }
                 }
             }
-            Err(error) => self.filter_error = Some(error),
+        };
+        if self.filter != filter {
+            self.filter = filter;
+            self.stale = true;
+            // What passes is placed by the order, not by where it once was.
+            self.ranks.clear();
         }
     }
 

@@ -79,6 +79,7 @@ fn compare(a: &Row, b: &Row, list: &Listing) -> Ordering {
         Since::Created(at) | Since::FirstSeen(at) => at,
     };
     let chosen = match list.sort {
+        SortName::Attention => (a.standing != Standing::Waste, cost(a)).cmp(&(b.standing != Standing::Waste, cost(b))),
         SortName::Size => Reverse(a.size_gb).cmp(&Reverse(b.size_gb)),
         SortName::Age => since(a).cmp(&since(b)),
         SortName::Name => name(a).cmp(&name(b)),

@@ -195,7 +195,7 @@ fn target(basis: Basis<'_>, action: Action, identity: &Identity, bulk: bool) -> 
     let hindrance = |name: &str, hindrance| Err((name.to_owned(), hindrance));
     let (row, name, offer) = match row(basis.fleet, action, identity) {
         Some(found) => found,
-        None => return hindrance(identity.id.as_str(), Hindrance::NotThere),
+        None => return hindrance(&basis.fleet.name_of(identity), Hindrance::NotThere),
     };
     if let Some(reason) = barred(basis, account, identity) {
         return hindrance(&name, reason);
@@ -323,6 +323,15 @@ pub fn shown_name(name: Option<&str>, id: &ResourceId) -> String {
 }
 
 impl Fleet {
+    /// What a resource is called, also when it is missing: its id where nothing better is known.
+    fn name_of(&self, identity: &Identity) -> String {
+        let name = match identity.kind {
+            ResourceKind::Instance => self.instances.get(identity).and_then(|known| known.row.name.as_deref()),
+            ResourceKind::Storage => self.storage.get(identity).and_then(|known| known.row.name.as_deref()),
+        };
+        shown_name(name, &identity.id)
+    }
+
     /// Identities and names of all that is not gone, instances first.
     pub fn shown(&self) -> Vec<(&Identity, Option<&str>)> {
         let instances = self.instances.values().filter(|known| !known.is_gone());

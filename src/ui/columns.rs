@@ -2,7 +2,7 @@
 
 use ratatui::layout::Rect;
 
-use super::paint::{Paint, Runs, dim, plain, run};
+use super::paint::{Paint, Runs, dim, plain, run, wrap};
 use super::popup::{self, Border, key};
 use super::scene::Scene;
 use super::text::Word;
@@ -14,7 +14,9 @@ const WIDTH: u16 = 62;
 pub fn paint(paint: &mut Paint, scene: &Scene, room: Rect, at: usize) {
     let language = scene.look.language;
     let choice = &scene.state.view.columns;
-    let mut lines: Vec<Runs> = vec![vec![dim(language.word(Word::ColumnsWhy))], Runs::new()];
+    let width = WIDTH.min(room.width.saturating_sub(2));
+    let mut lines = wrap(&[dim(language.word(Word::ColumnsWhy))], width.saturating_sub(6), 0);
+    lines.push(Runs::new());
     for (place, column) in choice.order.iter().enumerate() {
         let here = place == at;
         let mark = if choice.is_on(*column) { scene.look.glyphs.marked } else { " " };
@@ -35,7 +37,7 @@ pub fn paint(paint: &mut Paint, scene: &Scene, room: Rect, at: usize) {
         keys.extend(key(name, language.word(word)));
     }
     let border = Border { title: language.word(Word::Columns).to_owned(), keys, ..Border::default() };
-    popup::scrolled(paint, room, WIDTH, &lines, 0, border);
+    popup::scrolled(paint, room, width, &lines, 0, border);
 }
 
 fn word(column: Optional) -> Word {

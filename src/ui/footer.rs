@@ -23,16 +23,27 @@ pub fn paint(paint: &mut Paint, scene: &Scene, area: Rect) -> Option<Position> {
     if let Some(Modal::Filter { input, .. }) = scene.state.view.modals.last() {
         return Some(filter_field(paint, scene, line, input));
     }
-    let left = match &scene.state.view.message {
+    let message = scene.state.view.message.as_ref();
+    let left = match message {
         Some(shown) => vec![run(scene.message(&shown.message), message_role(&shown.message))],
         None => counts(scene),
     };
     let left_width = runs_width(&left);
+    let room = line.width.saturating_sub(left_width + 3);
     // A window names its own keys.
-    let hints = match scene.state.view.modals.last() {
-        None => hints(scene, line.width.saturating_sub(left_width + 3)),
+    let mut hints = match scene.state.view.modals.last() {
+        None => hints(scene, room),
         Some(_) => Runs::new(),
     };
+    let cut = runs_width(&hints) + 1 + left_width > line.width;
+    if cut && scene.state.view.modals.is_empty() && message.is_some_and(|shown| shown.message.is_bad()) {
+        let language = scene.look.language;
+        let in_full = vec![
+            run(scene.key_of(Action::Problem), Role::Accent),
+            plain(format!(" {}  ", language.word(Word::InFull))),
+        ];
+        hints = [in_full, hints].concat();
+    }
     let end = line.width.saturating_sub(runs_width(&hints));
     paint.runs(line.x, line.y, end.max(1) - 1, &left);
     paint.runs_right(line.x, line.y, line.width, &hints);
@@ -56,9 +67,6 @@ fn counts(scene: &Scene) -> Runs {
     if let Some(at) = list.cursor_at() {
         parts.push(vec![dim(format!("{} / {}", at + 1, list.lines.len()))]);
     }
-    if scene.state.view.tab == Tab::Storage {
-        parts.extend(super::storage::sum(scene));
-    }
     if !list.marks.is_empty() {
         let mut marked = vec![run(language.phrase(&Phrase::Marked { count: list.marks.len() }), Role::Accent)];
         if list.hidden_marks > 0 {
@@ -76,6 +84,9 @@ fn counts(scene: &Scene) -> Runs {
     if list.hidden > 0 {
         parts.push(vec![dim(language.phrase(&Phrase::Hidden { count: list.hidden }))]);
     }
+    if scene.state.view.tab == Tab::Storage {
+        parts.extend(super::storage::sum(scene));
+    }
     let mut out = Runs::new();
     for part in parts {
         if !out.is_empty() {
@@ -86,7 +97,8 @@ fn counts(scene: &Scene) -> Runs {
     out
 }
 
-/// As many hints as fit; help, the way out and the way back from an action are never left out for others.
+/// As many hints as fit; what ends and stops things, the ways to everything else, out, and back from an action are
+/// never left out.
 fn hints(scene: &Scene, room: u16) -> Runs {
     let tab = scene.state.view.tab;
     let mut hints: Vec<(bool, Runs)> = scene
@@ -97,7 +109,8 @@ fn hints(scene: &Scene, room: u16) -> Runs {
         .of(tab)
         .filter_map(|binding| {
             let hint = hint_of(scene, binding)?;
-            let last = matches!(binding.action, Action::Help | Action::Quit | Action::TakeBack);
+            let last = binding.danger
+                || matches!(binding.action, Action::Palette | Action::Help | Action::Quit | Action::TakeBack);
             let key = binding.keys.first().map(|key| scene.shown_key(*key)).unwrap_or_default();
             let (key_role, role) =
                 if available(scene, binding.action) { (Role::Accent, Role::Plain) } else { (Role::Dim, Role::Dim) };
@@ -107,8 +120,9 @@ fn hints(scene: &Scene, room: u16) -> Runs {
         .collect();
     let needed =
         |hints: &[(bool, Runs)]| hints.iter().map(|(_, runs)| runs_width(runs) + 2).sum::<u16>().saturating_sub(2);
-    while needed(&hints) > room && !hints.is_empty() {
-        let at = hints.iter().rposition(|(last, _)| !last).unwrap_or(hints.len() - 1);
+    while needed(&hints) > room
+        && let Some(at) = hints.iter().rposition(|(last, _)| !last)
+    {
         hints.remove(at);
     }
     let mut out = Runs::new();
@@ -161,6 +175,7 @@ fn can_take_back(scene: &Scene) -> bool {
 fn available(scene: &Scene, action: Action) -> bool {
     let view = &scene.state.view;
     match action {
+        Action::StopOrStart | Action::End if scene.only_looks_on() => false,
         Action::StopOrStart => {
             pointed(scene).is_some_and(|known| scene.hindrance(known, first_action(scene, known)).is_none())
         }
@@ -192,7 +207,7 @@ fn filter_field(paint: &mut Paint, scene: &Scene, line: Rect, input: &tui_input:
     };
     let keys = vec![
         told,
-        run("   enter", Role::Accent),
+        run("   enter", if list.filter_error.is_none() { Role::Accent } else { Role::Dim }),
         dim(format!(" {}", language.word(Word::KeepFilter))),
         run("  esc", Role::Accent),
         dim(format!(" {}", language.word(Word::Cancel))),

@@ -28,6 +28,8 @@ pub mod theme;
 mod testing;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod window_tests;
 
 use jiff::Timestamp;
 use ratatui::layout::{Position, Rect};

@@ -141,13 +141,13 @@ pub fn upkeep_sums(upkeep: &Upkeep, look: &Look, first: Currency) -> Vec<String>
     for (word, sum) in sums.map(|(word, standing)| (word, upkeep.sum(standing))) {
         if sum.count > 0 {
             let month = month(sum).unwrap_or_else(|| language.word(Word::Unknown).to_owned());
-            lines.push(format!("{}: {month}", language.word(word)));
+            lines.push(format!("{}{}{month}", language.word(word), language.word(Word::Colon)));
         }
     }
     if upkeep.working.count > 0 {
         let (count, rate) = (upkeep.working.count, month(&upkeep.working));
         let items = language.phrase(&Phrase::StorageItems { count, rate: rate.as_deref() });
-        lines.push(format!("{}: {items}", language.word(Word::WorkingUnlisted)));
+        lines.push(format!("{}{}{items}", language.word(Word::WorkingUnlisted), language.word(Word::Colon)));
     }
     lines
 }

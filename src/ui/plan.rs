@@ -36,7 +36,9 @@ pub fn paint(paint: &mut Paint, scene: &Scene, room: Rect, question: &Question) 
         // Names may be long and several may be the same: which one it is must still be seen.
         body.extend(wrap(&[dim(std::mem::take(&mut title_right))], inside, 0));
     }
-    body.extend(sums(scene, plan, labels, inside));
+    if !plan.targets.is_empty() {
+        body.extend(sums(scene, plan, labels, inside));
+    }
     let mut tail = left_out(scene, plan, inside);
     tail.push(Runs::new());
     if changed.is_some() {
@@ -108,12 +110,24 @@ fn titles(scene: &Scene, plan: &Plan) -> (String, String) {
             language.phrase(&Phrase::PlanFor { action: plan.action, name: &one.name }),
             format!("{} {} {}", scene.account_title(&one.identity.account), scene.look.glyphs.dot, one.identity.id),
         ),
+        [] => {
+            let name = plan.left_out.first().map_or("", |(_, name, _)| name);
+            (language.phrase(&Phrase::PlanFor { action: plan.action, name }), String::new())
+        }
         many => (language.phrase(&Phrase::PlanForMany { action: plan.action, count: many.len() }), String::new()),
     }
 }
 
 fn label_cells(scene: &Scene) -> u16 {
-    let words = [Word::PlanSaves, Word::PlanGoesOn, Word::PlanKeeps, Word::PlanDeletes, Word::PlanMind, Word::PlanAsOf];
+    let words = [
+        Word::PlanSaves,
+        Word::PlanGoesOn,
+        Word::PlanKeeps,
+        Word::PlanDeletes,
+        Word::PlanMind,
+        Word::PlanAsOf,
+        Word::PlanAge,
+    ];
     words.iter().map(|word| format::width(scene.look.language.word(*word))).max().unwrap_or(0) + 2
 }
 
@@ -179,10 +193,13 @@ fn sums(scene: &Scene, plan: &Plan, labels: u16, width: u16) -> Vec<Runs> {
         many => {
             let losing = many.iter().filter(|target| target.effect.loses_data()).count();
             if losing > 0 {
-                let text = language.phrase(&Phrase::DataOf { count: losing });
+                let text = language.phrase(&Phrase::DataOf { action: plan.action, count: losing });
                 add(Some(Word::PlanDeletes), vec![run(text, Role::Urgent)]);
             }
         }
+    }
+    if let ([one], Action::Delete) = (plan.targets.as_slice(), plan.action) {
+        add(Some(Word::PlanAge), vec![plain(target_age(scene, one))]);
     }
     for (at, risk) in plan.risks().into_iter().enumerate() {
         add((at == 0).then_some(Word::PlanMind), vec![plain(language.risk(risk))]);
@@ -235,6 +252,16 @@ fn columns(scene: &Scene, plan: &Plan) -> [u16; 2] {
     [names.min(NAME_CELLS), accounts.min(ACCOUNT_CELLS)]
 }
 
+/// How long a storage item is there; with `+` where only our first sight of it is known.
+fn target_age(scene: &Scene, target: &Target) -> String {
+    let seen = || scene.state.world.fleet.storage.get(&target.identity).map(|known| known.first_seen);
+    match (target.created_at, seen()) {
+        (Some(created), _) => scene.since(created),
+        (None, Some(seen)) => format!("{}+", scene.since(seen)),
+        (None, None) => scene.look.glyphs.dash.to_owned(),
+    }
+}
+
 /// One of several: its name, what it saves and what it loses.
 fn target_line(scene: &Scene, plan: &Plan, target: &Target, columns: [u16; 2]) -> Runs {
     let language = scene.look.language;
@@ -260,6 +287,10 @@ fn target_line(scene: &Scene, plan: &Plan, target: &Target, columns: [u16; 2]) -
     if target.effect.loses_data() {
         let places = places(language, &target.effect.lost);
         runs.push(run(format!("  {}", language.phrase(&Phrase::Deletes { places: &places })), Role::Urgent));
+    }
+    if plan.action == Action::Delete {
+        let age = target_age(scene, target);
+        runs.push(dim(format!("{}{} {age}", language.word(Word::Semicolon), language.word(Word::PlanAge))));
     }
     runs
 }

@@ -17,7 +17,8 @@ use crate::app::message::Msg;
 use crate::app::rows;
 use crate::app::state::State;
 use crate::rules::fleet::{Account, Freshness, Known};
-use crate::rules::plan::Hindrance;
+use crate::rules::memory::Collector;
+use crate::rules::plan::{Basis, Hindrance, barred};
 use crate::rules::saga::{Operation, Outcome, Step};
 
 /// How long the screen says that something was confirmed.
@@ -145,24 +146,31 @@ impl<'a> Scene<'a> {
             .is_some_and(|account| self.state.world.settings.mine(&account.provider, &known.identity, &known.row))
     }
 
-    /// What keeps an action from an instance now, if anything.
+    /// What keeps an action from an instance now, if anything: what its plan would say.
     pub fn hindrance(&self, known: &Known<Instance>, action: Action) -> Option<Hindrance> {
         if known.is_gone() || known.missing_since.is_some() {
             return Some(Hindrance::NotThere);
         }
-        if self.state.world.read_only {
-            return Some(Hindrance::ReadOnly);
-        }
-        if self.account(&known.identity.account).is_none_or(|account| account.read_only) {
-            return Some(Hindrance::ReadOnlyAccount);
-        }
-        if self.operation(&known.identity).is_some() {
-            return Some(Hindrance::UnderWay);
-        }
-        match known.row.offers.of(action) {
+        let world = &self.state.world;
+        let Some(account) = self.account(&known.identity.account) else { return Some(Hindrance::NotThere) };
+        let under_way = world.busy();
+        let basis = Basis {
+            fleet: &world.fleet,
+            settings: &world.settings,
+            under_way: &under_way,
+            read_only: world.read_only,
+            now: self.now,
+        };
+        barred(basis, account, &known.identity).or_else(|| match known.row.offers.of(action) {
             Offer::Yes(_) => None,
             Offer::No(refusal) => Some(Hindrance::Provider(refusal)),
-        }
+        })
+    }
+
+    /// Another program collects and acts: nothing is begun from here.
+    pub fn only_looks_on(&self) -> bool {
+        let world = &self.state.world;
+        !world.acts() && matches!(world.collector, Some(Collector::Other { .. }))
     }
 
     /// The first key of a meaning where it counts; empty when it has none.

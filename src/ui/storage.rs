@@ -85,6 +85,13 @@ pub fn paint(paint: &mut Paint, scene: &Scene, area: Rect) {
         }
         self::row(paint, scene, &columns, area.x, y, found, here);
     }
+    // What it all comes to stands below the rows, where there is room.
+    let sums = told::upkeep_sums(&scene.state.view.shelf.upkeep, scene.look, scene.currency());
+    let used = list.lines.len() + 1;
+    for (row, sum) in sums.iter().enumerate().take_while(|(row, _)| used + row < height) {
+        let y = area.y + 1 + (used + row) as u16;
+        paint.text(columns.name.x, y, area.right().saturating_sub(columns.name.x), sum, Role::Dim);
+    }
 }
 
 fn head(paint: &mut Paint, scene: &Scene, columns: &Columns, y: u16) {

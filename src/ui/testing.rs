@@ -189,6 +189,18 @@ impl Story {
         panic!("there is no row `{name}`");
     }
 
+    /// Puts the cursor on the row of this id.
+    pub fn row(&mut self, id: &str) -> &mut Self {
+        self.code(Code::Home);
+        for _ in 0..self.state.view.list().lines.len() {
+            if self.state.view.list().selected().is_some_and(|identity| identity.id.as_str() == id) {
+                return self;
+            }
+            self.code(Code::Down);
+        }
+        panic!("there is no row `{id}`");
+    }
+
     /// The provider answers the question by id that an action has asked last, and then its request.
     pub fn looked_up(&mut self, instance: Instance) -> &mut Self {
         let (op, identity) = self

@@ -19,7 +19,7 @@ const LANGUAGES: [(Language, &str); 2] = [(Language::English, "en"), (Language::
 const SIZES: [(u16, u16); 4] = [(60, 16), (80, 24), (120, 30), (200, 50)];
 
 /// Compares the screen with its snapshot in both languages at some sizes.
-fn check(name: &str, sizes: &[(u16, u16)], story: impl Fn() -> Story) {
+pub fn check(name: &str, sizes: &[(u16, u16)], story: impl Fn() -> Story) {
     for (language, tag) in LANGUAGES {
         for (width, height) in sizes {
             let picture = story().picture(*width, *height, &look(language));
@@ -31,7 +31,7 @@ fn check(name: &str, sizes: &[(u16, u16)], story: impl Fn() -> Story) {
 }
 
 /// Three accounts with a bit of everything.
-fn fleet() -> Story {
+pub fn fleet() -> Story {
     let mut story = Story::over(&["runpod/team", "vast/me", "lambda/主账号"]);
     for share in [0.62, 0.91, 0.97] {
         let now = story.now;

@@ -201,7 +201,7 @@ pub(super) fn perform(state: &mut State, action: Action, now: Timestamp) -> Vec<
         }
         Action::Sort => {
             let orders: &[SortName] = match state.view.tab {
-                Tab::Storage => &[SortName::Cost, SortName::Size, SortName::Age, SortName::Name],
+                Tab::Storage => &[SortName::Attention, SortName::Cost, SortName::Size, SortName::Age, SortName::Name],
                 _ => &[SortName::Attention, SortName::Cost, SortName::Use, SortName::Age, SortName::Name],
             };
             let order = next(orders, state.view.list().sort);

@@ -76,6 +76,7 @@ pub fn word(word: Word) -> &'static str {
         Word::SavesUnknown => "节省多少未知",
         Word::ListComma => "、",
         Word::Comma => "，",
+        Word::Colon => "：",
         Word::Semicolon => "；",
         Word::Answer => "答复",
         Word::Took => "用时",
@@ -85,6 +86,7 @@ pub fn word(word: Word) -> &'static str {
         Word::PlanKeeps => "保留",
         Word::PlanDeletes => "删除",
         Word::PlanMind => "注意",
+        Word::PlanAge => "已存在",
         Word::PlanEnds => "到期",
         Word::PlanPhase => "当前状态",
         Word::PlanAsOf => "数据时间",
@@ -151,6 +153,14 @@ pub fn word(word: Word) -> &'static str {
         Word::ComputeBilled => "停机仍收计算费",
         Word::CostsMoreWhileStopped => "停机时磁盘更贵",
         Word::AddressBilled => "停机时公网地址仍计费",
+    }
+}
+
+/// What an action is about, counted.
+fn things(action: Action, count: usize) -> String {
+    match action {
+        Action::Delete => format!("{count} 个存储项"),
+        _ => format!("{count} 个实例"),
     }
 }
 
@@ -224,12 +234,12 @@ pub fn phrase(phrase: &Phrase) -> String {
         Phrase::ProblemsOf { account } => format!("{account} 的问题"),
         Phrase::NextTryIn { time } => format!("{time}后重试"),
         Phrase::PlanFor { action, name } => format!("{} {name}", self::action(action)),
-        Phrase::PlanForMany { action, count } => format!("{} {count} 个实例", self::action(action)),
+        Phrase::PlanForMany { action, count } => format!("{} {}", self::action(action), things(action, count)),
         Phrase::ADay { money } => format!("每天 {money}"),
         Phrase::AMonth { money } => format!("每月 {money}"),
         Phrase::AttachedToStopped { names } => format!("挂载于已停的 {names}"),
         Phrase::AttachedToUnlisted { names } => format!("挂载于 {names}，但列表中没有"),
-        Phrase::DataOf { count } => format!("{count} 个实例的数据，见下"),
+        Phrase::DataOf { action, count } => format!("{}的数据，见下", things(action, count)),
         Phrase::MoreLines { count } => format!("  另有 {count} 项"),
         Phrase::LeftOutCount { count } => format!("不包括 {count} 项"),
         Phrase::Confirm { action: verb, count: 1 } => format!("{}：5 秒后开始，u 可撤销", action(verb)),

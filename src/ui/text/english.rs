@@ -76,6 +76,7 @@ pub fn word(word: Word) -> &'static str {
         Word::SavesUnknown => "what it saves is not known",
         Word::ListComma | Word::Comma => ", ",
         Word::Semicolon => "; ",
+        Word::Colon => ": ",
         Word::Answer => "answer",
         Word::Took => "took",
         Word::PlanSaves => "saves",
@@ -84,6 +85,7 @@ pub fn word(word: Word) -> &'static str {
         Word::PlanKeeps => "keeps",
         Word::PlanDeletes => "deletes",
         Word::PlanMind => "mind",
+        Word::PlanAge => "is there for",
         Word::PlanEnds => "term ends",
         Word::PlanPhase => "is now",
         Word::PlanAsOf => "as of",
@@ -161,6 +163,14 @@ fn many(count: usize, one: &str, more: &str) -> String {
     if count == 1 { format!("1 {one}") } else { format!("{count} {more}") }
 }
 
+/// What an action is about, counted.
+fn things(action: Action, count: usize) -> String {
+    match action {
+        Action::Delete => many(count, "storage item", "storage items"),
+        _ => many(count, "instance", "instances"),
+    }
+}
+
 pub fn phrase(phrase: &Phrase) -> String {
     match *phrase {
         Phrase::TooSmall { width, height } => format!("window too small: {width}×{height} needed, q quits"),
@@ -233,12 +243,12 @@ pub fn phrase(phrase: &Phrase) -> String {
         Phrase::ProblemsOf { account } => format!("What is wrong with {account}"),
         Phrase::NextTryIn { time } => format!("next try in {time}"),
         Phrase::PlanFor { action, name } => format!("{} {name}", begin(action)),
-        Phrase::PlanForMany { action, count } => format!("{} {count} instances", begin(action)),
+        Phrase::PlanForMany { action, count } => format!("{} {}", begin(action), things(action, count)),
         Phrase::ADay { money } => format!("{money} a day"),
         Phrase::AMonth { money } => format!("{money} a month"),
         Phrase::AttachedToStopped { names } => format!("attached to {names}, stopped"),
         Phrase::AttachedToUnlisted { names } => format!("attached to {names}, which no list holds"),
-        Phrase::DataOf { count } => format!("data of {}, see below", many(count, "instance", "instances")),
+        Phrase::DataOf { action, count } => format!("data of {}, see below", things(action, count)),
         Phrase::MoreLines { count } => format!("  and {count} more"),
         Phrase::LeftOutCount { count } => format!("left out: {count}"),
         Phrase::Confirm { action: verb, count } => {

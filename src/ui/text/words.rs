@@ -89,6 +89,8 @@ words! {
     Comma,
     /// Between two sentences.
     Semicolon,
+    /// Between a word and what it stands for.
+    Colon,
     Answer,
     Took,
     // A plan.
@@ -99,6 +101,7 @@ words! {
     PlanDeletes,
     PlanMind,
     PlanEnds,
+    PlanAge,
     PlanPhase,
     PlanAsOf,
     OnlyRemembered,
@@ -327,6 +330,7 @@ pub enum Phrase<'a> {
         names: &'a str,
     },
     DataOf {
+        action: Action,
         count: usize,
     },
     MoreLines {

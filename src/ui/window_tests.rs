@@ -1,0 +1,164 @@
+//! The Storage view and the windows, as snapshots.
+
+use providers::model::{Attachment, Component, Phase, Rates, StorageItem, StorageKind};
+use providers::provider::Part;
+
+use super::testing::*;
+use super::tests::{check, fleet};
+use crate::app::action::Code;
+use crate::app::event::WorldEvent;
+use crate::rules::memory::{Collector, Owner};
+use crate::rules::samples;
+
+fn item(id: &str, kind: StorageKind, hourly: &str, users: &[&str]) -> StorageItem {
+    StorageItem { kind, region: Some("US-TX-3".to_owned()), ..samples::volume(id, hourly, users) }
+}
+
+/// Something of each standing.
+fn storage() -> Story {
+    let mut story = Story::over(&["runpod/team", "lambda/主账号"]);
+    let stopped = stopped(instance("0abc91", "old-exp", "A100 80GB", 1, usd("1.69"), usd("0.033")));
+    let running = instance("7xk2p0", "llama-ft", "H100 SXM", 8, usd("21.47"), usd("0.08"));
+    let mut owned = item("nv-team", StorageKind::NetworkVolume, "0.0192", &[]);
+    owned.labels.insert("owner".to_owned(), "vision".to_owned());
+    owned.created_at = Some("2026-09-30T10:00:00Z".parse().unwrap());
+    let mut unknown = item("fs-数据集-公共", StorageKind::FileSystem, "0.27", &[]);
+    unknown.attachment = Attachment::Unknown;
+    unknown.rates = Rates::known().with_estimate(Component::Storage, cny("0.27"));
+    let items = vec![
+        item("datasets", StorageKind::NetworkVolume, "0.0192", &["7xk2p0"]),
+        item("old-exp-data", StorageKind::Volume, "0.0137", &["0abc91"]),
+        owned,
+        item("snap-2026-09", StorageKind::Snapshot, "0.0066", &[]),
+        item("203.0.113.9", StorageKind::Address, "0.005", &[]),
+    ];
+    story.answer("team", Part::complete(vec![stopped, running]), items, None);
+    story.answer("主账号", Part::complete(Vec::new()), vec![unknown], None);
+    story.wait(4);
+    story.press("3").wait(9);
+    story
+}
+
+#[test]
+fn storage_that_costs_without_working() {
+    check("storage", &[(60, 16), (80, 24), (120, 30), (200, 50)], storage);
+}
+
+#[test]
+fn storage_that_is_filtered_marked_and_empty() {
+    check("storage_marks", &[(80, 24)], || {
+        let mut story = storage();
+        story.press("  /kind:snapshot").code(Code::Enter).wait(9);
+        story
+    });
+    check("storage_empty", &[(80, 24)], || {
+        let mut story = Story::over(&["runpod/team"]);
+        story.poll("team", Vec::new()).wait(1);
+        story.press("3").wait(9);
+        story
+    });
+    check("storage_loading", &[(80, 24)], || {
+        let mut story = Story::over(&["runpod/team", "vast/me"]);
+        story.press("3").wait(2);
+        story
+    });
+}
+
+/// ORPH-04: each is told by its name, its size and its age.
+#[test]
+fn plans_for_storage() {
+    check("plan_delete", &[(80, 24)], || {
+        let mut story = storage();
+        story.row("nv-team").press("x").wait(1);
+        story
+    });
+    check("plan_delete_many", &[(80, 24)], || {
+        let mut story = storage();
+        story.row("nv-team").press(" ").row("snap-2026-09").press(" x").wait(1);
+        story
+    });
+    check("plan_delete_in_use", &[(80, 24)], || {
+        let mut story = storage();
+        story.row("old-exp-data").press("x").wait(1);
+        story
+    });
+}
+
+#[test]
+fn the_palette() {
+    check("palette", &[(60, 16), (80, 24), (120, 30)], || {
+        let mut story = fleet();
+        story.press(":rel").wait(1);
+        story
+    });
+    check("palette_rows", &[(80, 24)], || {
+        let mut story = fleet();
+        story.press(":批量").wait(1);
+        story
+    });
+    check("palette_nothing", &[(80, 24)], || {
+        let mut story = fleet();
+        story.press(":zzzz").wait(1);
+        story
+    });
+}
+
+#[test]
+fn the_choice_of_columns() {
+    check("columns", &[(80, 24), (120, 30)], || {
+        let mut story = fleet();
+        story.press("vjj +").wait(1);
+        story
+    });
+}
+
+#[test]
+fn filters_while_they_are_typed() {
+    for (name, text) in [("amount", ">1/"), ("key", "projct:art"), ("quote", "\"two wor"), ("value", "phase:stoped")] {
+        check(&format!("filter_{name}"), &[(80, 24)], || {
+            let mut story = fleet();
+            story.press(&format!("/{text}")).wait(1);
+            story
+        });
+    }
+}
+
+/// What a question asks may become something else under it.
+#[test]
+fn questions_that_changed() {
+    let team = |story: &Story, hourly: &str| {
+        let now = story.now;
+        busy(instance("7xk2p0", "llama-ft", "H100 SXM", 8, usd(hourly), usd("0.08")), 0.9, 74, now)
+    };
+    let asked = || {
+        let mut story = Story::over(&["runpod/team"]);
+        let row = team(&story, "21.47");
+        story.poll("team", vec![row]).wait(1);
+        story.press("x").wait(1);
+        story
+    };
+    check("plan_changed", &[(80, 24)], || {
+        let mut story = asked();
+        let mut row = team(&story, "21.47");
+        row.phase = Phase::Stopped;
+        story.poll("team", vec![row]).wait(1);
+        story
+    });
+    check("plan_nothing_left", &[(80, 24)], || {
+        let mut story = asked();
+        story.poll("team", Vec::new()).wait(1);
+        story
+    });
+}
+
+#[test]
+fn what_was_said_can_be_read_in_full() {
+    check("problem_said", &[(80, 24)], || {
+        let mut story = fleet();
+        let owner = Owner { host: "desk".to_owned(), pid: 4711 };
+        let until = story.now + jiff::SignedDuration::from_secs(30);
+        story.world(WorldEvent::Collector(Collector::Other { owner, until }));
+        story.press("xe");
+        story
+    });
+}
