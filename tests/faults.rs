@@ -716,6 +716,7 @@ async fn released_by(stage: &Stage, config: AccountConfig, read_only: bool) -> O
         currency: providers::money::Currency::USD,
         notices: Vec::new(),
         config_path: String::new(),
+        mouse: true,
     };
     let accounts = vec![fleet::Account::new("team".into(), "runpod".into(), false)];
     let world = state::World::new(accounts, Rules::default(), false, "test".to_owned(), now);

@@ -118,6 +118,7 @@ impl Story {
             currency: Currency::USD,
             notices: Vec::new(),
             config_path: "~/.config/rentop/config.toml".to_owned(),
+            mouse: true,
         };
         let world = World::new(accounts, Rules::default(), false, "ana@desk".to_owned(), now);
         let mut state = State { world, view: View::new(fixed, Vec::new()), leaving: false };

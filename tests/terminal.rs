@@ -25,21 +25,30 @@ fn screen_of(stage: &Stage, args: &[&str]) -> Terminal {
     terminal
 }
 
-/// The terminal is the shell's again: main screen, cursor, plain pastes, no raw mode.
+/// The terminal is the shell's again: main screen, cursor, plain pastes, no mouse, plain keys, no raw mode.
 #[track_caller]
 fn is_given_back(terminal: &mut Terminal) {
-    let written = String::from_utf8_lossy(&terminal.written).into_owned();
-    for (on, off) in [("\x1b[?1049h", "\x1b[?1049l"), ("\x1b[?25l", "\x1b[?25h"), ("\x1b[?2004h", "\x1b[?2004l")] {
-        assert!(written.contains(on), "{on:?} was never written");
-        assert!(written.rfind(on) < written.rfind(off), "{on:?} was not taken back by {off:?}");
+    let written = terminal.wrote();
+    for mode in ["?1049", "?2004", "?1000", "?1006"] {
+        let (on, off) = (format!("\x1b[{mode}h"), format!("\x1b[{mode}l"));
+        assert!(written.contains(&on), "{on:?} was never written");
+        assert!(written.rfind(&on) < written.rfind(&off), "{on:?} was not taken back by {off:?}");
     }
-    for mouse in ["\x1b[?1000h", "\x1b[?1002h", "\x1b[?1003h", "\x1b[?1006h"] {
-        assert!(!written.contains(mouse), "{mouse:?} was switched on and nothing reads a mouse");
+    assert!(written.rfind("\x1b[?25l") < written.rfind("\x1b[?25h"), "the cursor is hidden");
+    for movement in ["\x1b[?1002h", "\x1b[?1003h"] {
+        assert!(!written.contains(movement), "{movement:?}: every movement of the mouse is told");
     }
+    let (pushed, popped) = (written.matches(ENHANCED).count(), written.matches("\x1b[<1u").count());
+    assert_eq!(pushed, popped, "the keyboard's mode was not taken back");
     let screen = terminal.screen();
     assert!(!screen.alternate_screen() && !screen.hide_cursor() && !screen.bracketed_paste());
+    assert_eq!(screen.mouse_protocol_mode(), vt100::MouseProtocolMode::None);
     terminal.wait_raw(false);
 }
+
+/// The kitty keyboard protocol, as far as it is wanted: it tells every key apart, presses from releases, and
+/// which key of a Latin keyboard it is.
+const ENHANCED: &str = "\x1b[>7u";
 
 #[test]
 fn the_first_frame_is_the_ledgers_with_its_age_while_every_provider_hangs() {
@@ -329,7 +338,33 @@ fn a_start_in_a_tiny_window_recovers(#[case] width: u16, #[case] height: u16) {
     terminal.resize(80, 24);
     terminal.wait_for("trainer");
     terminal.resize(width, height);
-    assert!(terminal.leave().success());
+    terminal.press("q");
+    assert!(terminal.wait_end().success());
+}
+
+/// A key in the very moment of a resize is neither lost nor late.
+#[test]
+fn a_key_is_heard_while_the_size_changes() {
+    let stage = stage();
+    let mut terminal = screen_of(&stage, &[]);
+    terminal.press("/");
+    terminal.wait_for("enter keep");
+    for round in 0..60 {
+        let typed = "z".repeat(round % 10 + 1);
+        if round % 10 == 0 {
+            terminal.press("\x15");
+        }
+        let width = 100 + round as u16 % 2;
+        // A signal and a key wake the program at once, now this first and now that.
+        if round % 3 == 0 {
+            terminal.press("z");
+            terminal.resize(width, 30);
+        } else {
+            terminal.resize(width, 30);
+            terminal.press("z");
+        }
+        terminal.wait_for(&format!("`{typed}`"));
+    }
 }
 
 /// TUI-01: whatever ends the program, the terminal is the shell's again.
@@ -434,11 +469,7 @@ fn a_provider_that_hangs_slows_nothing() {
 #[test]
 fn the_screen_speaks_chinese() {
     let stage = stage();
-    let mut command = CommandBuilder::new(binary());
-    command.env_clear();
-    for (name, value) in stage.lab.environment() {
-        command.env(name, value);
-    }
+    let mut command = Terminal::command(&stage.lab, &[]);
     command.env("RENTOP_LANG", "zh-CN");
     let mut terminal = Terminal::spawn(command, 100, 30);
     terminal.wait_for("trainer");

@@ -163,6 +163,7 @@ fn errand(folder: &std::path::Path, served: &[Served]) -> Errand {
         currency: providers::money::Currency::USD,
         notices: Vec::new(),
         config_path: String::new(),
+        mouse: true,
     };
     let state = State {
         world: World::new(accounts, Rules::default(), false, "ana@desk".to_owned(), clock::now()),

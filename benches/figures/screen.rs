@@ -61,6 +61,7 @@ impl Desk {
             currency: Currency::USD,
             notices: Vec::new(),
             config_path: String::new(),
+            mouse: true,
         };
         let accounts = names.into_iter().map(|name| Account::new(name, "runpod".into(), false)).collect();
         let look = Look::of_environment(Language::English, &|name| (name == "COLORTERM").then(|| "truecolor".into()));

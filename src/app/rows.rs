@@ -391,6 +391,7 @@ mod tests {
             currency: Currency::USD,
             notices: Vec::new(),
             config_path: String::new(),
+            mouse: true,
         };
         let accounts = vec![account("team"), account("lab")];
         let mut state = State {

@@ -138,6 +138,8 @@ pub struct Fixed {
     pub notices: Vec<String>,
     /// Where the config would be, for people who have none.
     pub config_path: String,
+    /// The mouse is listened to.
+    pub mouse: bool,
 }
 
 /// One screen's own state.

@@ -99,6 +99,7 @@ impl Setup {
             currency: self.config.currency,
             notices: self.notices.clone(),
             config_path: self.places.config_file.display().to_string(),
+            mouse: true,
         };
         let view = View::new(fixed, self.offered(kind));
         let (inbox, outbox) = Inbox::new();

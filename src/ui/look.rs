@@ -19,8 +19,8 @@ impl Look {
     /// character set of the locale.
     pub fn of_environment(language: Language, environment: &dyn Fn(&str) -> Option<OsString>) -> Self {
         let text = |name: &str| environment(name).map(|value| value.to_string_lossy().into_owned()).unwrap_or_default();
-        let term = text("TERM");
-        let plain = !text("NO_COLOR").is_empty() || term == "dumb";
+        let dumb = !answers(environment);
+        let plain = !text("NO_COLOR").is_empty() || dumb;
         let colours = match text("COLORTERM").as_str() {
             _ if plain => Colours::None,
             "truecolor" | "24bit" => Colours::True,
@@ -38,9 +38,14 @@ impl Look {
             let locale = locale.to_uppercase();
             locale.contains("UTF-8") || locale.contains("UTF8")
         });
-        let glyphs = if unicode && term != "dumb" { &UNICODE } else { &ASCII };
+        let glyphs = if unicode && !dumb { &UNICODE } else { &ASCII };
         Look { theme: Theme::new(colours, background), glyphs, language }
     }
+}
+
+/// False for a terminal that says that it can do nothing: it would print what it is asked.
+pub fn answers(environment: &dyn Fn(&str) -> Option<OsString>) -> bool {
+    environment("TERM").is_none_or(|term| term != "dumb")
 }
 
 #[cfg(test)]

@@ -79,6 +79,7 @@ impl Story {
             currency: Currency::USD,
             notices: Vec::new(),
             config_path: "~/.config/rentop/config.toml".to_owned(),
+            mouse: true,
         };
         let mut state = State {
             world: World::new(accounts, Rules::default(), read_only, "ana@desk".to_owned(), now),

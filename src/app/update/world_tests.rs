@@ -32,6 +32,7 @@ impl Story {
             currency: Currency::USD,
             notices: Vec::new(),
             config_path: String::new(),
+            mouse: true,
         };
         let state = State { world, view: View::new(fixed, Vec::new()), leaving: false };
         Story { state, now, effects: Vec::new() }
