@@ -260,6 +260,21 @@ impl Terminal {
         }
     }
 
+    /// Waits until the program has written this, whatever the screen made of it.
+    #[track_caller]
+    pub fn wait_written(&mut self, text: &str) {
+        let began = Instant::now();
+        while !self.wrote().contains(text) {
+            assert!(began.elapsed() < PATIENCE, "{text:?} is not written; the screen is:\n{}", self.text());
+            self.take(Duration::from_millis(50));
+        }
+    }
+
+    /// All modes of the terminal, in `stty`'s own words.
+    pub fn modes(&self) -> String {
+        self.stty("-g")
+    }
+
     fn is_raw(&self) -> bool {
         let modes = self.stty("-a");
         modes.split_whitespace().any(|word| word.trim_end_matches(';') == "-icanon")
@@ -291,7 +306,7 @@ impl Terminal {
 
     /// The line of the cursor, without the bar before it.
     pub fn row(&self) -> Option<String> {
-        self.text().lines().find_map(|line| line.strip_prefix('▌').map(str::to_owned))
+        self.text().lines().find_map(|line| line.strip_prefix(BARS).map(str::to_owned))
     }
 
     /// Moves the cursor down to the row that holds this text.
@@ -313,9 +328,12 @@ impl Terminal {
     }
 }
 
+/// The cursor's bar, and what stands for it where there is only ASCII.
+const BARS: [char; 2] = ['▌', '>'];
+
 /// The line of the screen on which the cursor's bar stands.
 fn bar(text: &str) -> Option<usize> {
-    text.lines().position(|line| line.starts_with('▌'))
+    text.lines().position(|line| line.starts_with(BARS))
 }
 
 impl Drop for Terminal {
