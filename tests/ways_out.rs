@@ -79,6 +79,7 @@ mod program {
         let given = Given {
             look: &mut look,
             ask: true,
+            mouse: true,
             paint: &|frame, state, look, now| {
                 ui::draw(frame, state, look, now);
                 // The first frame is whole, and the help window is asked for when the test is ready.

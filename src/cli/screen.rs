@@ -40,6 +40,7 @@ pub fn show(
         let given = Given {
             look: &mut look,
             ask: ui::answers(&config::process_environment),
+            mouse: ui::has_a_mouse(&config::process_environment),
             paint: &ui::draw,
             add: &|at| add(&accounts, at),
         };

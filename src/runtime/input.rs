@@ -114,7 +114,7 @@ impl Parser {
     }
 
     /// The next input that is whole.
-    pub fn next(&mut self) -> Option<Input> {
+    pub fn pop(&mut self) -> Option<Input> {
         self.inputs.pop_front()
     }
 

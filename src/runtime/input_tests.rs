@@ -16,7 +16,7 @@ fn heard(pieces: &[&[u8]]) -> (Vec<ViewEvent>, Vec<Answer>) {
         if parser.patience().is_some() {
             parser.give_up();
         }
-        while let Some(input) = parser.next() {
+        while let Some(input) = parser.pop() {
             match input {
                 Input::Event(event) => events.extend(keys.translate(event, now)),
                 Input::Answer(answer) => answers.push(answer),
@@ -251,7 +251,7 @@ proptest! {
             let mut parser = Parser::default();
             pieces.into_iter().for_each(|piece| parser.take(piece));
             parser.give_up();
-            std::iter::from_fn(move || parser.next()).collect::<Vec<_>>()
+            std::iter::from_fn(move || parser.pop()).collect::<Vec<_>>()
         };
         let whole = inputs(vec![&bytes]);
         let (mut pieces, mut rest, mut sizes) = (Vec::new(), &bytes[..], cuts.iter().cycle());

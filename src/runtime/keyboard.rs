@@ -43,7 +43,7 @@ mod terminal_device {
         /// The next input. Nothing is lost when it is not waited for to the end.
         pub async fn next(&mut self) -> io::Result<Input> {
             loop {
-                if let Some(input) = self.parser.next() {
+                if let Some(input) = self.parser.pop() {
                     return Ok(input);
                 }
                 let Some(patience) = self.parser.patience() else {

@@ -93,6 +93,8 @@ impl Questions {
 
 #[cfg(test)]
 mod tests {
+    use rstest::rstest;
+
     use super::*;
     use crate::config::Language;
 
@@ -107,20 +109,15 @@ mod tests {
         (questions, String::from_utf8(text).unwrap())
     }
 
-    #[test]
-    fn only_what_matters_is_asked() {
-        let cases: [(&[(&str, &str)], u16, [bool; 3]); 4] = [
-            (&[], 80, [true, true, true]),
-            (&[("NO_COLOR", "1")], 80, [true, false, true]),
-            (&[("LANG", "C")], 80, [true, true, false]),
-            (&[], 20, [true, true, false]),
-        ];
-        for (variables, width, expected) in cases {
-            let (questions, text) = asked(&look(variables), width);
-            let asks = [KEYBOARD, BACKGROUND, CURSOR].map(|question| text.contains(question));
-            assert_eq!(asks, expected, "{variables:?} in {width} columns");
-            assert!(text.ends_with(ATTRIBUTES) && questions.open_until().is_some());
-        }
+    #[rstest]
+    #[case(&[], 80, [true, true, true])]
+    #[case(&[("NO_COLOR", "1")], 80, [true, false, true])]
+    #[case(&[("LANG", "C")], 80, [true, true, false])]
+    #[case(&[], 20, [true, true, false])]
+    fn only_what_matters_is_asked(#[case] variables: &[(&str, &str)], #[case] width: u16, #[case] expected: [bool; 3]) {
+        let (questions, text) = asked(&look(variables), width);
+        assert_eq!([KEYBOARD, BACKGROUND, CURSOR].map(|question| text.contains(question)), expected);
+        assert!(text.ends_with(ATTRIBUTES) && questions.open_until().is_some());
     }
 
     #[test]

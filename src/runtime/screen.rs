@@ -28,6 +28,8 @@ pub struct Given<'a> {
     pub look: &'a mut Look,
     /// The terminal is asked what it can do.
     pub ask: bool,
+    /// The mouse may be listened to, if the person wants it.
+    pub mouse: bool,
     /// Paints a frame.
     pub paint: &'a dyn Fn(&mut ratatui::Frame, &State, &Look, Timestamp),
     /// Adds an account that the environment offers; says why not when it cannot.
@@ -55,7 +57,7 @@ pub async fn run(
         // Else every frame ends with a change to the colours that the terminal has anyway.
         crossterm::style::force_color_output(false);
     }
-    let modes = Modes { mouse: state.view.fixed.mouse, keyboard: false };
+    let modes = Modes { mouse: state.view.fixed.mouse && given.mouse, keyboard: false };
     let screen = terminal::enter(modes).context("the terminal cannot be taken over")?;
     let mut desk = Desk {
         screen: ManuallyDrop::new(screen),

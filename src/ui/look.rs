@@ -48,6 +48,14 @@ pub fn answers(environment: &dyn Fn(&str) -> Option<OsString>) -> bool {
     environment("TERM").is_none_or(|term| term != "dumb")
 }
 
+/// False for GNU screen: while the mouse is listened to, it holds back an Esc until the next key (seen with 4.9,
+/// 2026-11-30). Behind it, over ssh, only `TERM` tells.
+pub fn has_a_mouse(environment: &dyn Fn(&str) -> Option<OsString>) -> bool {
+    let named = environment("TERM").is_some_and(|term| term.to_string_lossy().starts_with("screen"));
+    // tmux goes by that name too.
+    !named || (environment("STY").is_none() && environment("TMUX").is_some())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -55,6 +63,24 @@ mod tests {
     fn look(variables: &[(&str, &str)]) -> Look {
         let find = |name: &str| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| OsString::from(value));
         Look::of_environment(Language::English, &find)
+    }
+
+    #[test]
+    fn gnu_screen_is_told_from_tmux() {
+        type Variables = &'static [(&'static str, &'static str)];
+        let cases: [(Variables, bool); 6] = [
+            (&[("TERM", "xterm")], true),
+            (&[("TERM", "tmux-256color"), ("TMUX", "/tmp/tmux")], true),
+            (&[("TERM", "screen-256color"), ("TMUX", "/tmp/tmux")], true),
+            (&[("TERM", "screen"), ("STY", "1.tty")], false),
+            (&[("TERM", "screen"), ("STY", "1.tty"), ("TMUX", "/tmp/tmux")], false),
+            (&[("TERM", "screen.xterm-256color")], false),
+        ];
+        for (variables, mouse) in cases {
+            let find =
+                |name: &str| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| OsString::from(value));
+            assert_eq!(has_a_mouse(&find), mouse, "{variables:?}");
+        }
     }
 
     /// TUI-10: colours as far as the terminal has them, and none where none are wanted.
