@@ -8,8 +8,8 @@ use crate::app::event::WorldEvent;
 use crate::config::{self, AccountConfig, KeySource, Places, offers};
 use crate::runtime::accounts::Accounts;
 use crate::runtime::clock;
-use crate::runtime::screen::{self, Ended};
-use crate::ui::plain;
+use crate::runtime::screen::{self, Ended, Given};
+use crate::ui::{self, plain};
 
 pub fn run(common: &Common) -> Result<Exit, Stop> {
     need_terminal()?;
@@ -32,12 +32,19 @@ pub fn show(
     add: &dyn Fn(&Accounts, &str) -> Result<WorldEvent, String>,
 ) -> Result<Exit, Stop> {
     let _log = setup::log(&setup.places.state_dir);
-    let look = setup.look();
+    let mut look = setup.look();
     let runtime = setup::runtime()?;
     let shown = runtime.block_on(async {
         let Program { mut state, performer, mut inbox } = setup.program(kind)?;
         let accounts = performer.accounts.clone();
-        let ended = screen::run(&mut state, &performer, &mut inbox, &look, &|at| add(&accounts, at)).await;
+        let given = Given {
+            look: &mut look,
+            ask: ui::answers(&config::process_environment),
+            mouse: ui::has_a_mouse(&config::process_environment),
+            paint: &ui::draw,
+            add: &|at| add(&accounts, at),
+        };
+        let ended = screen::run(&mut state, &performer, &mut inbox, given).await;
         let collected = state.world.collects();
         performer.keeper.end(collected);
         let farewell = plain::farewell(&state, &look, clock::now()).filter(|_| kind != Kind::Demo);

@@ -6,8 +6,12 @@ pub mod clock;
 pub mod crash;
 pub mod effects;
 pub mod errand;
+pub mod input;
 pub mod keeper;
+pub mod keyboard;
+pub mod lent;
 pub mod preferences;
+pub mod questions;
 pub mod screen;
 pub mod terminal;
 

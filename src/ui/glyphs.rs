@@ -120,6 +120,20 @@ impl Glyphs {
         }
     }
 
+    /// Signs of which some terminals draw each in two cells, once each: what is wrong with one of them is wrong
+    /// with the screen.
+    pub fn doubtful(&self) -> String {
+        let phases = Phase::ALL.map(|phase| self.phase(phase));
+        let marks = [self.needs_you, self.marked, self.cursor, self.open, self.folded, self.dash, self.dot, self.times];
+        let lines = [self.ellipsis, self.euro, self.horizontal, self.vertical, self.bar_full, self.bar_empty];
+        let signs =
+            phases.iter().chain(&marks).chain(&lines).chain(&self.corners).chain(&self.spark).chain(&self.arrows);
+        let mut signs: Vec<char> = signs.flat_map(|sign| sign.chars()).filter(|c| !c.is_ascii()).collect();
+        signs.sort_unstable();
+        signs.dedup();
+        signs.into_iter().collect()
+    }
+
     /// The height that stands for a share of 0.0 to 1.0; anything else is brought into that range.
     pub fn height(&self, share: f64) -> &'static str {
         let last = self.spark.len() - 1;
@@ -159,6 +173,14 @@ mod tests {
             // Stopping and releasing share the sign for what is under way.
             assert_eq!(seen.len(), Phase::ALL.len() - 1);
         }
+    }
+
+    #[test]
+    fn the_doubtful_signs_are_those_that_are_no_letters_and_fit_a_small_screen_twice() {
+        assert_eq!(ASCII.doubtful(), "");
+        let signs = UNICODE.doubtful();
+        assert!(signs.contains('●') && signs.contains('─') && signs.contains('×') && signs.contains('█'), "{signs}");
+        assert!(2 * signs.width() < 80, "{signs}");
     }
 
     #[test]

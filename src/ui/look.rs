@@ -19,8 +19,8 @@ impl Look {
     /// character set of the locale.
     pub fn of_environment(language: Language, environment: &dyn Fn(&str) -> Option<OsString>) -> Self {
         let text = |name: &str| environment(name).map(|value| value.to_string_lossy().into_owned()).unwrap_or_default();
-        let term = text("TERM");
-        let plain = !text("NO_COLOR").is_empty() || term == "dumb";
+        let dumb = !answers(environment);
+        let plain = !text("NO_COLOR").is_empty() || dumb;
         let colours = match text("COLORTERM").as_str() {
             _ if plain => Colours::None,
             "truecolor" | "24bit" => Colours::True,
@@ -38,9 +38,22 @@ impl Look {
             let locale = locale.to_uppercase();
             locale.contains("UTF-8") || locale.contains("UTF8")
         });
-        let glyphs = if unicode && term != "dumb" { &UNICODE } else { &ASCII };
+        let glyphs = if unicode && !dumb { &UNICODE } else { &ASCII };
         Look { theme: Theme::new(colours, background), glyphs, language }
     }
+}
+
+/// False for a terminal that says that it can do nothing: it would print what it is asked.
+pub fn answers(environment: &dyn Fn(&str) -> Option<OsString>) -> bool {
+    environment("TERM").is_none_or(|term| term != "dumb")
+}
+
+/// False for GNU screen: while the mouse is listened to, it holds back an Esc until the next key (seen with 4.9,
+/// 2026-11-30). Behind it, over ssh, only `TERM` tells.
+pub fn has_a_mouse(environment: &dyn Fn(&str) -> Option<OsString>) -> bool {
+    let named = environment("TERM").is_some_and(|term| term.to_string_lossy().starts_with("screen"));
+    // tmux goes by that name too.
+    !named || (environment("STY").is_none() && environment("TMUX").is_some())
 }
 
 #[cfg(test)]
@@ -50,6 +63,24 @@ mod tests {
     fn look(variables: &[(&str, &str)]) -> Look {
         let find = |name: &str| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| OsString::from(value));
         Look::of_environment(Language::English, &find)
+    }
+
+    #[test]
+    fn gnu_screen_is_told_from_tmux() {
+        type Variables = &'static [(&'static str, &'static str)];
+        let cases: [(Variables, bool); 6] = [
+            (&[("TERM", "xterm")], true),
+            (&[("TERM", "tmux-256color"), ("TMUX", "/tmp/tmux")], true),
+            (&[("TERM", "screen-256color"), ("TMUX", "/tmp/tmux")], true),
+            (&[("TERM", "screen"), ("STY", "1.tty")], false),
+            (&[("TERM", "screen"), ("STY", "1.tty"), ("TMUX", "/tmp/tmux")], false),
+            (&[("TERM", "screen.xterm-256color")], false),
+        ];
+        for (variables, mouse) in cases {
+            let find =
+                |name: &str| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| OsString::from(value));
+            assert_eq!(has_a_mouse(&find), mouse, "{variables:?}");
+        }
     }
 
     /// TUI-10: colours as far as the terminal has them, and none where none are wanted.

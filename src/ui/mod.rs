@@ -41,7 +41,7 @@ use scene::Scene;
 use text::Phrase;
 use theme::Role;
 
-pub use look::Look;
+pub use look::{Look, answers, has_a_mouse};
 
 /// The smallest screen that shows anything but how small it is.
 pub const SMALLEST: (u16, u16) = (60, 16);

@@ -21,6 +21,24 @@ pub enum Background {
     Light,
 }
 
+impl Background {
+    /// The kind that a colour is: the one whose texts can be read better on it.
+    pub fn of(rgb: [u8; 3]) -> Self {
+        let behind = luminance(rgb);
+        let (black, white) = ((behind + 0.05) / 0.05, 1.05 / (behind + 0.05));
+        if black > white { Background::Light } else { Background::Dark }
+    }
+}
+
+/// How bright a colour looks, from 0.0 for black to 1.0 for white, by WCAG 2.2.
+fn luminance(rgb: [u8; 3]) -> f64 {
+    let [r, g, b] = rgb.map(|part| {
+        let part = f64::from(part) / 255.0;
+        if part <= 0.04045 { part / 12.92 } else { ((part + 0.055) / 1.055).powf(2.4) }
+    });
+    0.2126 * r + 0.7152 * g + 0.0722 * b
+}
+
 /// What a piece of text is. At rest nearly everything is plain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
@@ -143,38 +161,30 @@ mod tests {
     use rstest::rstest;
 
     /// The palette of xterm, which most terminals' own is near to.
-    fn rgb(colour: Color) -> (u8, u8, u8) {
+    fn rgb(colour: Color) -> [u8; 3] {
         match colour {
-            Color::Rgb(r, g, b) => (r, g, b),
-            Color::Red => (0xcd, 0, 0),
-            Color::Green => (0, 0xcd, 0),
-            Color::Yellow => (0xcd, 0xcd, 0),
-            Color::Blue => (0, 0, 0xee),
-            Color::Magenta => (0xcd, 0, 0xcd),
-            Color::Cyan => (0, 0xcd, 0xcd),
-            Color::LightRed => (0xff, 0, 0),
-            Color::LightGreen => (0, 0xff, 0),
-            Color::LightCyan => (0, 0xff, 0xff),
+            Color::Rgb(r, g, b) => [r, g, b],
+            Color::Red => [0xcd, 0, 0],
+            Color::Green => [0, 0xcd, 0],
+            Color::Yellow => [0xcd, 0xcd, 0],
+            Color::Blue => [0, 0, 0xee],
+            Color::Magenta => [0xcd, 0, 0xcd],
+            Color::Cyan => [0, 0xcd, 0xcd],
+            Color::LightRed => [0xff, 0, 0],
+            Color::LightGreen => [0, 0xff, 0],
+            Color::LightCyan => [0, 0xff, 0xff],
             other => panic!("{other:?} is in no theme"),
         }
     }
 
-    fn luminance((r, g, b): (u8, u8, u8)) -> f64 {
-        let linear = |part: u8| {
-            let part = f64::from(part) / 255.0;
-            if part <= 0.03928 { part / 12.92 } else { ((part + 0.055) / 1.055).powf(2.4) }
-        };
-        0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b)
-    }
-
-    fn contrast(a: (u8, u8, u8), b: (u8, u8, u8)) -> f64 {
+    fn contrast(a: [u8; 3], b: [u8; 3]) -> f64 {
         let (a, b) = (luminance(a), luminance(b));
         (a.max(b) + 0.05) / (a.min(b) + 0.05)
     }
 
     /// Backgrounds that people use: pure, soft, and warm.
-    const DARK: [(u8, u8, u8); 3] = [(0, 0, 0), (0x1e, 0x1e, 0x1e), (0x28, 0x2c, 0x34)];
-    const LIGHT: [(u8, u8, u8); 3] = [(0xff, 0xff, 0xff), (0xfa, 0xfa, 0xfa), (0xfd, 0xf6, 0xe3)];
+    const DARK: [[u8; 3]; 3] = [[0, 0, 0], [0x1e, 0x1e, 0x1e], [0x28, 0x2c, 0x34]];
+    const LIGHT: [[u8; 3]; 3] = [[0xff, 0xff, 0xff], [0xfa, 0xfa, 0xfa], [0xfd, 0xf6, 0xe3]];
 
     /// TUI-10.
     #[rstest]
@@ -185,7 +195,7 @@ mod tests {
     fn every_style_can_be_read_on_its_background(
         #[case] colours: Colours,
         #[case] background: Background,
-        #[case] grounds: &[(u8, u8, u8)],
+        #[case] grounds: &[[u8; 3]],
     ) {
         let theme = Theme::new(colours, background);
         for role in Role::ALL {
@@ -199,6 +209,18 @@ mod tests {
                 assert!(found >= least, "{role:?} on {ground:?}: {found:.1}");
             }
         }
+    }
+
+    #[test]
+    fn a_background_is_light_where_dark_texts_can_be_read_better() {
+        for (grounds, expected) in [(DARK, Background::Dark), (LIGHT, Background::Light)] {
+            for ground in grounds {
+                assert_eq!(Background::of(ground), expected, "{ground:?}");
+            }
+        }
+        // Blue looks dark, green does not.
+        assert_eq!(Background::of([0, 0, 0xff]), Background::Dark);
+        assert_eq!(Background::of([0, 0xff, 0]), Background::Light);
     }
 
     /// TUI-10: with NO_COLOR nothing but bold and reverse.

@@ -13,11 +13,39 @@ use super::{Lab, binary};
 /// The longest wait for something that must come.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// What the terminal answers when it is asked.
+#[derive(Clone, Copy)]
+pub struct Answers {
+    /// What it is, and where its cursor is.
+    pub attributes: bool,
+    /// That it knows the kitty keyboard protocol.
+    pub keyboard: bool,
+    /// Its background, as in `rgb:ffff/ffff/ffff`.
+    pub background: Option<&'static str>,
+    /// It draws doubtful signs in two cells.
+    pub wide: bool,
+}
+
+impl Answers {
+    /// A terminal as most are.
+    pub const USUAL: Answers =
+        Answers { attributes: true, keyboard: false, background: Some("rgb:1e1e/1e1e/1e1e"), wide: false };
+    /// One that says nothing.
+    pub const SILENT: Answers = Answers { attributes: false, keyboard: false, background: None, wide: false };
+    /// One with the kitty keyboard protocol.
+    pub const KITTY: Answers = Answers { keyboard: true, ..Answers::USUAL };
+}
+
+const ASKS: [&str; 4] = ["\x1b[c", "\x1b[?u", "\x1b]11;?\x1b\\", "\x1b[6n"];
+
 pub struct Terminal {
     screen: vt100::Parser,
     output: Receiver<Vec<u8>>,
     /// Everything that the program ever wrote.
     pub written: Vec<u8>,
+    answers: Answers,
+    /// So much of what was written was looked through for questions.
+    answered: usize,
     input: Box<dyn Write + Send>,
     master: Box<dyn MasterPty + Send>,
     pub child: Box<dyn Child + Send + Sync>,
@@ -26,16 +54,26 @@ pub struct Terminal {
 impl Terminal {
     /// Starts the binary over a lab.
     pub fn start(lab: &Lab, args: &[&str], width: u16, height: u16) -> Self {
+        Self::spawn(Self::command(lab, args), width, height)
+    }
+
+    /// The binary over a lab, ready to be started.
+    pub fn command(lab: &Lab, args: &[&str]) -> CommandBuilder {
         let mut command = CommandBuilder::new(binary());
         command.args(args);
         command.env_clear();
         for (name, value) in lab.environment() {
             command.env(name, value);
         }
-        Self::spawn(command, width, height)
+        command
     }
 
     pub fn spawn(command: CommandBuilder, width: u16, height: u16) -> Self {
+        Self::spawn_with(Answers::USUAL, command, width, height)
+    }
+
+    /// Starts a program in a terminal that answers like this.
+    pub fn spawn_with(answers: Answers, command: CommandBuilder, width: u16, height: u16) -> Self {
         let size = PtySize { rows: height, cols: width, pixel_width: 0, pixel_height: 0 };
         let pair = native_pty_system().openpty(size).unwrap();
         let child = pair.slave.spawn_command(command).unwrap();
@@ -56,6 +94,8 @@ impl Terminal {
             screen: vt100::Parser::new(cells(height), cells(width), 0),
             output,
             written: Vec::new(),
+            answers,
+            answered: 0,
             input,
             master: pair.master,
             child,
@@ -71,6 +111,11 @@ impl Terminal {
         self.master.resize(PtySize { rows: height, cols: width, pixel_width: 0, pixel_height: 0 }).unwrap();
         let cells = |n| NonZeroU16::new(n).unwrap();
         self.screen.screen_mut().set_size(cells(height), cells(width));
+    }
+
+    /// Everything that the program ever wrote, as text.
+    pub fn wrote(&self) -> String {
+        String::from_utf8_lossy(&self.written).into_owned()
     }
 
     /// The screen as text.
@@ -95,10 +140,7 @@ impl Terminal {
                 panic!("waited for {what}; the screen is:\n{text}");
             }
             match self.output.recv_timeout(Duration::from_millis(100)) {
-                Ok(bytes) => {
-                    self.written.extend_from_slice(&bytes);
-                    self.screen.process(&bytes);
-                }
+                Ok(bytes) => self.receive(&bytes),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
                     let text = self.text();
@@ -129,28 +171,57 @@ impl Terminal {
         status
     }
 
-    /// Presses `q` until the program ends. A key in the very moment of a resize may be heard only with the next.
-    #[track_caller]
-    pub fn leave(&mut self) -> portable_pty::ExitStatus {
-        let began = Instant::now();
-        while self.child.try_wait().unwrap().is_none() {
-            assert!(began.elapsed() < PATIENCE, "it does not end; the screen is:\n{}", self.text());
-            self.press("q");
-            self.take(Duration::from_millis(300));
-        }
-        self.wait_end()
-    }
-
     /// Takes in what comes next; false when nothing comes for so long.
     pub fn take(&mut self, patience: Duration) -> bool {
         match self.output.recv_timeout(patience) {
             Ok(bytes) => {
-                self.written.extend_from_slice(&bytes);
-                self.screen.process(&bytes);
+                self.receive(&bytes);
                 true
             }
             Err(_) => false,
         }
+    }
+
+    /// Draws what the program wrote, and answers what it asked on the way.
+    fn receive(&mut self, bytes: &[u8]) {
+        let mut drawn = self.written.len();
+        self.written.extend_from_slice(bytes);
+        while let Some((end, asked)) = self.question() {
+            // Its last byte came now, so nothing behind it is drawn yet.
+            self.screen.process(&self.written[drawn..end]);
+            drawn = end;
+            self.answered = end;
+            self.answer(asked);
+        }
+        self.screen.process(&self.written[drawn..]);
+    }
+
+    /// The next question: where it ends, and which it is.
+    fn question(&self) -> Option<(usize, &'static str)> {
+        let rest = &self.written[self.answered..];
+        let found = ASKS.iter().filter_map(|asked| {
+            let at = rest.windows(asked.len()).position(|window| window == asked.as_bytes())?;
+            Some((self.answered + at + asked.len(), *asked))
+        });
+        found.min()
+    }
+
+    fn answer(&mut self, asked: &str) {
+        let Answers { attributes, keyboard, background, wide } = self.answers;
+        let answer = match asked {
+            "\x1b[c" if attributes => "\x1b[?62;22c".to_owned(),
+            "\x1b[?u" if keyboard => "\x1b[?0u".to_owned(),
+            "\x1b[6n" if attributes => {
+                let (row, column) = self.screen().cursor_position();
+                format!("\x1b[{};{}R", row + 1, if wide { 2 * column + 1 } else { column + 1 })
+            }
+            asked if asked.starts_with("\x1b]11;") => {
+                background.map(|background| format!("\x1b]11;{background}\x1b\\")).unwrap_or_default()
+            }
+            _ => String::new(),
+        };
+        // Nobody may be there any more to hear it.
+        drop(self.input.write_all(answer.as_bytes()).and_then(|()| self.input.flush()));
     }
 
     /// Takes in all that comes within a time. Returns how many bytes that were.
@@ -189,6 +260,21 @@ impl Terminal {
         }
     }
 
+    /// Waits until the program has written this, whatever the screen made of it.
+    #[track_caller]
+    pub fn wait_written(&mut self, text: &str) {
+        let began = Instant::now();
+        while !self.wrote().contains(text) {
+            assert!(began.elapsed() < PATIENCE, "{text:?} is not written; the screen is:\n{}", self.text());
+            self.take(Duration::from_millis(50));
+        }
+    }
+
+    /// All modes of the terminal, in `stty`'s own words.
+    pub fn modes(&self) -> String {
+        self.stty("-g")
+    }
+
     fn is_raw(&self) -> bool {
         let modes = self.stty("-a");
         modes.split_whitespace().any(|word| word.trim_end_matches(';') == "-icanon")
@@ -220,7 +306,7 @@ impl Terminal {
 
     /// The line of the cursor, without the bar before it.
     pub fn row(&self) -> Option<String> {
-        self.text().lines().find_map(|line| line.strip_prefix('▌').map(str::to_owned))
+        self.text().lines().find_map(|line| line.strip_prefix(BARS).map(str::to_owned))
     }
 
     /// Moves the cursor down to the row that holds this text.
@@ -242,9 +328,12 @@ impl Terminal {
     }
 }
 
+/// The cursor's bar, and what stands for it where there is only ASCII.
+const BARS: [char; 2] = ['▌', '>'];
+
 /// The line of the screen on which the cursor's bar stands.
 fn bar(text: &str) -> Option<usize> {
-    text.lines().position(|line| line.starts_with('▌'))
+    text.lines().position(|line| line.starts_with(BARS))
 }
 
 impl Drop for Terminal {
