@@ -176,7 +176,8 @@ fn take(run: &Run) {
             terminal.wait("the list", |text| !(shot.shows)(text));
         }
     }
-    assert!(terminal.leave().success());
+    terminal.press("q");
+    assert!(terminal.wait_end().success());
 }
 
 /// The demo in a terminal of all colours, with nothing of the person who takes its picture.
