@@ -19,6 +19,9 @@ use crate::app::{self, Effect, Event, State};
 use crate::ui::Look;
 use crate::ui::theme::Colours;
 
+/// So long after its end an interruption may still be meant for who had the terminal.
+const LATE: Duration = Duration::from_millis(500);
+
 /// The first frame waits this long for the ledger's memory, and no longer.
 const FIRST_FRAME: Duration = Duration::from_millis(35);
 
@@ -67,6 +70,7 @@ pub async fn run(
         keys: Keys::default(),
         questions: Questions::default(),
         lent: None,
+        back_at: None,
     };
     let ended = desk.work(state, performer, inbox).await;
     desk.leave().await;
@@ -86,6 +90,8 @@ struct Desk<'a> {
     questions: Questions,
     /// While somebody else has the terminal nothing is drawn and no key is read; everything else goes on.
     lent: Option<Lent>,
+    /// When it last came back.
+    back_at: Option<Instant>,
 }
 
 /// What wakes the loop.
@@ -140,6 +146,7 @@ impl Desk<'_> {
                     None
                 }
                 Woken::Returned(result) => {
+                    self.back_at = Some(Instant::now());
                     self.take_back(state)?;
                     Some(Event::View(ViewEvent::SshEnded(result)))
                 }
@@ -208,8 +215,8 @@ impl Desk<'_> {
         performer: &Performer,
     ) -> anyhow::Result<(Option<Event>, bool)> {
         let event = match signal {
-            // Typed to who has the terminal: the whole group hears it.
-            Signal::Interrupt if self.lent.is_some() => None,
+            // Typed to who has the terminal: the whole group hears it, and we perhaps after its end.
+            Signal::Interrupt if self.lent.is_some() || self.back_at.is_some_and(|at| at.elapsed() < LATE) => None,
             Signal::End | Signal::Interrupt => {
                 let effects = app::update::leave_now(state, clock::now());
                 effects.into_iter().for_each(|effect| drop(performer.perform(effect)));
