@@ -174,7 +174,13 @@ impl Columns {
 
     /// The order that a click on the head at this cell asks for.
     pub fn sort_at(&self, x: u16) -> Option<SortName> {
-        let heads = [
+        let under = |column: &Column| (column.x..column.x + column.width).contains(&x);
+        self.sorted().into_iter().find(|(column, _)| under(column)).map(|(_, sort)| sort)
+    }
+
+    /// The columns that rows can be sorted by.
+    pub fn sorted(&self) -> [(Column, SortName); 7] {
+        [
             (self.name, SortName::Name),
             (self.util, SortName::Use),
             (self.rate, SortName::Cost),
@@ -182,9 +188,7 @@ impl Columns {
             (self.project, SortName::Project),
             (self.region, SortName::Region),
             (self.up, SortName::Age),
-        ];
-        let under = |column: &Column| (column.x..column.x + column.width).contains(&x);
-        heads.into_iter().find(|(column, _)| under(column)).map(|(_, sort)| sort)
+        ]
     }
 }
 

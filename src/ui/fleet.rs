@@ -59,13 +59,19 @@ fn head(paint: &mut Paint, scene: &Scene, columns: &Columns, y: u16) {
         (columns.project, Word::Project),
         (columns.region, Word::Region),
     ];
+    // The head of the column that the rows are sorted by says so.
+    let sort = scene.state.view.fleet.sort;
+    let role = |column: Column| {
+        let sorted = columns.sorted().into_iter().any(|(one, name)| name == sort && one.x == column.x);
+        if sorted { Role::Accent } else { Role::Dim }
+    };
     for (column, word) in left {
-        paint.text(column.x, y, column.width, language.word(word), Role::Dim);
+        paint.text(column.x, y, column.width, language.word(word), role(column));
     }
     for (column, word) in [(columns.util, Word::Util), (columns.memory, Word::Memory), (columns.up, Word::Up)] {
-        paint.right(column.x, y, column.width, language.word(word), Role::Dim);
+        paint.right(column.x, y, column.width, language.word(word), role(column));
     }
-    paint.right(rate_end.x, y, rate_end.width, &rate, Role::Dim);
+    paint.right(rate_end.x, y, rate_end.width, &rate, role(columns.rate));
 }
 
 fn instance(
