@@ -7,8 +7,7 @@ mod support;
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use providers::model::Action;
 use providers::sim::{Harm, Life, Shared, World};
@@ -20,7 +19,7 @@ use rentop::ledger::Ledger;
 use rentop::rules::fleet;
 use rentop::rules::memory::Owner;
 use rentop::rules::plan::{Basis, plan};
-use rentop::rules::saga::{Authority, NotSent, Operation, Outcome, Step};
+use rentop::rules::saga::{Authority, NotSent, Outcome};
 use rentop::rules::settings::Rules;
 use rentop::runtime::Inbox;
 use rentop::runtime::accounts::Accounts;
@@ -28,11 +27,8 @@ use rentop::runtime::effects::Performer;
 use rentop::runtime::errand::Errand;
 use rentop::runtime::keeper::Keeper;
 use support::Ran;
-use support::stage::{INFER, LORA, OLD_EXP, SCRATCH, Stage, TRAINER, stage};
+use support::stage::{INFER, LORA, OLD_EXP, SCRATCH, Stage, TRAINER, outcome, stage, wait_until};
 use support::terminal::Terminal;
-
-/// The longest wait for something that must come.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Method and part of the path of a request, and what is done once it was seen.
 type Meanwhile = (&'static str, &'static str, fn(&Shared));
@@ -125,7 +121,7 @@ fn run(case: &Case) -> Result<(), String> {
     for (method, path, times, harm) in &case.faults {
         world.fault(method, path, *times, harm.clone());
     }
-    let process = start(&stage, case.act);
+    let process = stage.start(case.act);
     if let Some((method, path, change)) = case.meanwhile {
         wait_until(case.name, || world.lock().count(method, path) > 0);
         change(world);
@@ -144,26 +140,6 @@ fn run(case: &Case) -> Result<(), String> {
     let audit = stage.audit();
     let outcome = audit.first().and_then(outcome);
     require(audit.len() == 1 && outcome.is_some_and(case.outcome), format!("it ended as {outcome:?}"))
-}
-
-fn start(stage: &Stage, args: &[&str]) -> Child {
-    stage.lab.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
-}
-
-fn outcome(operation: &Operation) -> Option<&Outcome> {
-    match &operation.step {
-        Step::Ended { outcome, .. } => Some(outcome),
-        _ => None,
-    }
-}
-
-#[track_caller]
-fn wait_until(what: &str, done: impl Fn() -> bool) {
-    let began = Instant::now();
-    while !done() {
-        assert!(began.elapsed() < PATIENCE, "waited in vain: {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 /// Before anything is sent the very machine is looked at, and without that look nothing is sent.
@@ -561,7 +537,7 @@ fn kill_and_go_on(held: &Held) -> Result<(), String> {
     if let Some((method, path, harm)) = &held.fault {
         world.fault(method, path, 1, harm.clone());
     }
-    let mut process = start(&stage, held.act);
+    let mut process = stage.start(held.act);
     wait_until(held.name, || world.lock().count(held.at.0, held.at.1) > 0);
     let step = || stage.audit().first().map(|operation| operation.step.word());
     // A request that changes anything was on disk before the provider saw it.
@@ -662,7 +638,7 @@ fn without_its_record_nothing_is_sent() {
     for args in [STOP, RELEASE] {
         let stage = stage();
         stage.runpod.fault("GET", THE_LOOK, 1, Harm::Delay(Duration::from_secs(2)));
-        let process = start(&stage, args);
+        let process = stage.start(args);
         wait_until("the look", || stage.runpod.lock().count("GET", THE_LOOK) > 0);
         let ledger = Ledger::open(&stage.lab.state_dir(), jiff::Timestamp::now()).unwrap().0;
         let path = ledger.path().expect("it is a file").to_owned();

@@ -164,7 +164,8 @@ fn exit(operation: &Operation) -> Exit {
                     NotSent::AnotherMachine
                     | NotSent::PhaseChanged { .. }
                     | NotSent::PlanChanged
-                    | NotSent::NotOffered(_),
+                    | NotSent::NotOffered(_)
+                    | NotSent::UnderWay { .. },
                 ),
             ..
         } => Exit::Refused,

@@ -121,6 +121,11 @@ pub enum NotSent {
     CouldNotLook(String),
     /// The step could not be written down.
     CouldNotRecord(String),
+    /// Another rentop on the same ledger has an action on it in hand.
+    UnderWay {
+        host: String,
+        pid: u32,
+    },
 }
 
 /// How an action ended.
@@ -233,6 +238,12 @@ pub enum Input {
     Superseded,
     /// The record that a request waited for could not be written, so the request was not sent.
     NotRecorded(String),
+    /// Its beginning was not written down, and nothing after it will be sent: another process has an action on the
+    /// same resource in hand.
+    Forestalled {
+        host: String,
+        pid: u32,
+    },
     LookedUp(Result<Found, ProviderError>),
     Acted(Result<Accepted, ProviderError>),
     /// What a poll of the account said about the target.
@@ -390,10 +401,12 @@ impl Operation {
                 self.abandon(NotSent::TakenBack, now)
             }
             (Step::Overdue { .. }, Input::Superseded) => self.end(Outcome::Unproven, now),
-            (Step::Sending { .. }, Input::NotRecorded(error)) => {
-                self.sent -= 1;
-                self.sent_at = self.sent_at.filter(|_| self.sent > 0);
-                self.abandon(NotSent::CouldNotRecord(error), now)
+            (Step::Sending { .. }, Input::NotRecorded(error)) => self.unsent(NotSent::CouldNotRecord(error), now),
+            (Step::Sending { .. }, Input::Forestalled { host, pid }) => {
+                self.unsent(NotSent::UnderWay { host, pid }, now)
+            }
+            (Step::Countdown { .. } | Step::Checking { .. }, Input::Forestalled { host, pid }) => {
+                self.abandon(NotSent::UnderWay { host, pid }, now)
             }
             (Step::Countdown { until } | Step::Waiting { until, .. }, Input::Tick) if now >= until => self.check(),
             (Step::Checking { looks, .. }, Input::LookedUp(answer)) => self.checked(answer, looks, now),
@@ -529,6 +542,13 @@ impl Operation {
                 _ => self.verify(line(&error)),
             },
         }
+    }
+
+    /// The request that was to be sent was not.
+    fn unsent(&mut self, reason: NotSent, now: Timestamp) -> Vec<Order> {
+        self.sent -= 1;
+        self.sent_at = self.sent_at.filter(|_| self.sent > 0);
+        self.abandon(reason, now)
     }
 
     /// Goes no further. Where nothing was sent, that is the end; a refused request is read back first.

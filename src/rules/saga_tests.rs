@@ -355,6 +355,18 @@ fn a_step_that_cannot_be_written_down_is_not_taken() {
     assert_eq!((story.op.sent, story.op.sent_at), (0, None));
 }
 
+/// Another process had begun on the same resource: wherever the news finds this one, nothing of it was sent.
+#[rstest]
+#[case::in_its_countdown(Story::of(Action::Stop, &running()))]
+#[case::at_its_look(Story::of(Action::Release, &running()))]
+#[case::about_to_be_sent(Story::sent(Action::Release, &running()))]
+fn an_action_that_came_second_ends_unsent(#[case] mut story: Story) {
+    let orders = story.hear(Input::Forestalled { host: "desk".to_owned(), pid: 7 });
+    assert_eq!(orders, [Order::Record]);
+    assert_eq!(story.outcome().cloned(), not_sent(NotSent::UnderWay { host: "desk".to_owned(), pid: 7 }));
+    assert_eq!((story.op.sent, story.op.sent_at), (0, None));
+}
+
 #[rstest]
 #[case::release(Action::Release, running(), Some(Phase::Releasing))]
 #[case::delete(Action::Delete, running(), Some(Phase::Releasing))]
@@ -967,6 +979,7 @@ fn any_deed() -> impl Strategy<Value = Deed> {
         1 => Just(Input::TakeBack),
         1 => Just(Input::Superseded),
         1 => Just(Input::NotRecorded("disk full".to_owned())),
+        1 => Just(Input::Forestalled { host: "desk".to_owned(), pid: 7 }),
         8 => any_found().prop_map(|found| Input::LookedUp(Ok(found))),
         2 => any_error().prop_map(|error| Input::LookedUp(Err(error))),
         2 => accepted.prop_map(|accepted| Input::Acted(Ok(accepted))),
@@ -1039,7 +1052,7 @@ proptest! {
                 continue;
             }
             match (&before.step, &input) {
-                (Step::Sending { .. }, Some(Input::NotRecorded(_))) => {
+                (Step::Sending { .. }, Some(Input::NotRecorded(_) | Input::Forestalled { .. })) => {
                     sends -= 1;
                     may_send_again = true;
                 }

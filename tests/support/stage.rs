@@ -1,8 +1,12 @@
 //! A fleet to act on: machines that can be stopped, one that a stop would erase, one that cannot be stopped.
 
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
 use providers::sim::{Life, Machine, Shared};
 use rentop::ledger::Ledger;
-use rentop::rules::saga::Operation;
+use rentop::rules::saga::{Operation, Outcome, Step};
 use rust_decimal::Decimal;
 
 use super::{Account, Lab, world};
@@ -17,6 +21,9 @@ pub const OLD_EXP: &str = "podoldexp00003";
 pub const LORA: &str = "31000001";
 /// Runs at Lambda, which cannot stop (LIFE-08).
 pub const INFER: &str = "c0ffee00000000000000000000000001";
+/// The longest wait for something that must come.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// All their names.
 pub const NAMES: [&str; 5] = ["trainer", "scratch", "old-exp", "sd-lora", "infer"];
 
@@ -74,21 +81,55 @@ impl Stage {
         self.world_of(id).lock().machine(id).expect("it is in this world").life
     }
 
-    /// Every action in the ledger, newest first, after a check that its journal leads to it: a line holds its
-    /// state, and each request that was sent has a line before that says so.
+    /// What was really done to a machine, in order.
+    pub fn deeds(&self, id: &str) -> Vec<&'static str> {
+        self.world_of(id).lock().deeds_on(id)
+    }
+
+    /// Starts the binary, its output kept.
+    pub fn start(&self, args: &[&str]) -> Child {
+        self.lab.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    /// Every action in the lab's own ledger, checked as in [`audit_in`].
     #[track_caller]
     pub fn audit(&self) -> Vec<Operation> {
-        let (ledger, _) = Ledger::open(&self.lab.state_dir(), jiff::Timestamp::now()).unwrap();
-        let operations = ledger.audit(100, None).unwrap();
-        for operation in &operations {
-            let lines = ledger.journal(operation.id).unwrap();
-            // A process that is at work may have written more meanwhile.
-            let at = lines.iter().rposition(|line| line.operation == *operation);
-            let until = &lines[..=at.unwrap_or_else(|| panic!("no line holds {operation:?}: {lines:?}"))];
-            let sent = until.iter().filter(|line| line.step == "sending").count();
-            assert_eq!(sent, operation.sent as usize, "{lines:?}");
-            assert!(!operation.is_ended() || until.len() == lines.len(), "it went on after its end: {lines:?}");
-        }
-        operations
+        audit_in(&self.lab.state_dir())
+    }
+}
+
+/// Every action in a ledger, newest first, after a check that its journal leads to it: a line holds its state, and
+/// each request that was sent has a line before that says so.
+#[track_caller]
+pub fn audit_in(state_dir: &Path) -> Vec<Operation> {
+    let (ledger, _) = Ledger::open(state_dir, jiff::Timestamp::now()).unwrap();
+    let operations = ledger.audit(100, None).unwrap();
+    for operation in &operations {
+        let lines = ledger.journal(operation.id).unwrap();
+        // A process that is at work may have written more meanwhile.
+        let at = lines.iter().rposition(|line| line.operation == *operation);
+        let until = &lines[..=at.unwrap_or_else(|| panic!("no line holds {operation:?}: {lines:?}"))];
+        let sent = until.iter().filter(|line| line.step == "sending").count();
+        assert_eq!(sent, operation.sent as usize, "{lines:?}");
+        assert!(!operation.is_ended() || until.len() == lines.len(), "it went on after its end: {lines:?}");
+    }
+    operations
+}
+
+/// How an action ended; `None` while it is under way.
+pub fn outcome(operation: &Operation) -> Option<&Outcome> {
+    match &operation.step {
+        Step::Ended { outcome, .. } => Some(outcome),
+        _ => None,
+    }
+}
+
+/// Waits until something that must come is so.
+#[track_caller]
+pub fn wait_until(what: &str, done: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !done() {
+        assert!(began.elapsed() < PATIENCE, "waited in vain: {what}");
+        std::thread::sleep(Duration::from_millis(10));
     }
 }

@@ -63,6 +63,9 @@ pub fn update(world: &mut World, event: WorldEvent, now: Timestamp) -> Vec<Effec
         }
         WorldEvent::Acted { op, answer } => advance(world, op, Input::Acted(answer), now),
         WorldEvent::NotRecorded { op, error } => advance(world, op, Input::NotRecorded(error), now),
+        WorldEvent::Forestalled { op, by: Owner { host, pid } } => {
+            advance(world, op, Input::Forestalled { host, pid }, now)
+        }
         WorldEvent::Ledger(notice) => {
             note(world, notice);
             vec![]

@@ -499,6 +499,7 @@ pub fn not_sent(reason: &NotSent) -> String {
         NotSent::NotOffered(refusal) => format!("未发出：{}", self::refusal(refusal)),
         NotSent::CouldNotLook(error) => format!("未发出：无法先行核对：{error}"),
         NotSent::CouldNotRecord(error) => format!("未发出：无法写入账本：{error}"),
+        NotSent::UnderWay { host, pid } => format!("未发出：{host}（{pid}）对它的另一操作正在进行"),
     }
 }
 

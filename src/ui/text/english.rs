@@ -537,6 +537,7 @@ pub fn not_sent(reason: &NotSent) -> String {
         NotSent::NotOffered(refusal) => format!("not sent: {}", self::refusal(refusal)),
         NotSent::CouldNotLook(error) => format!("not sent: it could not be looked at first: {error}"),
         NotSent::CouldNotRecord(error) => format!("not sent: it could not be written down: {error}"),
+        NotSent::UnderWay { host, pid } => format!("not sent: {host} ({pid}) has another action on it under way"),
     }
 }
 
