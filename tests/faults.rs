@@ -243,7 +243,8 @@ fn what_changed_meanwhile_is_not_acted_on() {
             meanwhile: seen(|world| with(world, |world| world.machine(TRAINER).unwrap().life = Life::Stopped)),
             exit: 0,
             life: Life::Stopped,
-            outcome: is_done,
+            says: "nothing was sent: it is so already",
+            outcome: |outcome| *outcome == Outcome::NotSent(NotSent::AlreadySo),
             ..unsent("it stopped by itself", STOP)
         },
         Case {

@@ -108,6 +108,8 @@ pub enum NotSent {
     AnotherMachine,
     /// It is gone already, so there was nothing to stop or start.
     NoLongerThere,
+    /// It is already where the action was to bring it.
+    AlreadySo,
     /// Its phase is no longer the one that the plan was made for.
     PhaseChanged {
         was: Phase,
@@ -445,17 +447,17 @@ impl Operation {
             }
         };
         if self.sent == 0 {
-            return match self.objection(&found) {
+            let reason = match self.objection(&found) {
                 // One "no such id" before anything was sent proves no release: the lists settle what it is.
-                _ if found == Found::NoSuchId => {
-                    let mut orders = self.end(Outcome::NotSent(NotSent::NoLongerThere), now);
-                    orders.push(Order::Refresh);
-                    orders
-                }
-                _ if self.proven_by(&found) && !self.is_another(&found) => self.proven(None, now),
-                Some(objection) => self.end(Outcome::NotSent(objection), now),
-                None => self.send(now),
+                _ if found == Found::NoSuchId => NotSent::NoLongerThere,
+                // Whoever brought it there: it was not this action, which saves nothing by it.
+                _ if self.proven_by(&found) && !self.is_another(&found) => NotSent::AlreadySo,
+                Some(objection) => return self.end(Outcome::NotSent(objection), now),
+                None => return self.send(now),
             };
+            let mut orders = self.end(Outcome::NotSent(reason), now);
+            orders.push(Order::Refresh);
+            return orders;
         }
         let refusal = self.answer.clone().unwrap_or_default();
         match self.came_true(&found, refusal.clone(), now) {
