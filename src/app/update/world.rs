@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
-use providers::model::{AccountName, Identity, Usage};
+use providers::model::{AccountName, Identity, ResourceKind, Usage};
 use providers::provider::Poll;
 
 use crate::app::effect::Effect;
@@ -78,7 +78,11 @@ impl World {
     /// Whether an account is asked more often, since an action on it waits to be proven. What is overdue may
     /// stay so for days, and is looked at by the usual polls.
     fn watches(&self, account: &AccountName) -> bool {
-        self.under_way().any(|operation| {
+        self.watched(account).next().is_some()
+    }
+
+    fn watched(&self, account: &AccountName) -> impl Iterator<Item = &Operation> {
+        self.under_way().filter(|operation| {
             operation.target.identity.account == *account && !operation.in_countdown() && !operation.is_overdue()
         })
     }
@@ -151,8 +155,12 @@ fn ask_due(world: &mut World, now: Timestamp) -> Vec<Effect> {
         .collect();
     due.into_iter()
         .filter_map(|name| {
+            // What is not asked for at every poll is, as long as a deletion waits to be proven by it.
+            let of_storage = |operation: &Operation| operation.target.identity.kind == ResourceKind::Storage;
+            let storage_watched = world.watched(&name).any(of_storage);
             let account = world.fleet.account_mut(&name)?;
-            let ask = account.pacing.ask(now, account.tenant_checked);
+            let mut ask = account.pacing.ask(now, account.tenant_checked);
+            ask.storage |= storage_watched;
             Some(Effect::Poll { account: name, ask, asked_at: now })
         })
         .collect()
