@@ -3,31 +3,22 @@
 
 #![cfg(unix)]
 
+#[path = "faults/drive.rs"]
+mod drive;
 mod support;
+#[path = "faults/table.rs"]
+mod table;
 
-use std::collections::BTreeMap;
-use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
+use drive::{Drive, Locks};
 use providers::model::Action;
 use providers::sim::{Harm, Life, Shared, World};
-use rentop::app::event::{Intent, WorldEvent};
-use rentop::app::state::{self, Fixed, View};
-use rentop::app::{Event, State};
-use rentop::config::{AccountConfig, KeySource};
+use rentop::app::State;
 use rentop::ledger::Ledger;
-use rentop::rules::fleet;
-use rentop::rules::memory::Owner;
-use rentop::rules::plan::{Basis, plan};
-use rentop::rules::saga::{Authority, NotSent, Outcome};
-use rentop::rules::settings::Rules;
-use rentop::runtime::Inbox;
-use rentop::runtime::accounts::Accounts;
-use rentop::runtime::effects::Performer;
-use rentop::runtime::errand::Errand;
-use rentop::runtime::keeper::Keeper;
+use rentop::rules::saga::{NotSent, Outcome};
 use support::Ran;
-use support::stage::{INFER, LORA, OLD_EXP, SCRATCH, Stage, TRAINER, outcome, stage, wait_until};
+use support::stage::{INFER, LORA, OLD_EXP, SCRATCH, TRAINER, outcome, stage, wait_until};
 use support::terminal::Terminal;
 
 /// Method and part of the path of a request, and what is done once it was seen.
@@ -656,19 +647,16 @@ fn without_its_record_nothing_is_sent() {
 fn a_permit_is_not_used_where_nothing_may_be_changed() {
     for (whole, account) in [(true, false), (false, true), (false, false)] {
         let stage = stage();
-        let key_file = stage.lab.home.path().join("key");
-        std::fs::write(&key_file, support::KEY).unwrap();
-        std::fs::set_permissions(&key_file, std::fs::Permissions::from_mode(0o600)).unwrap();
-        let config = AccountConfig {
-            provider: providers::find("runpod").unwrap(),
-            name: "team".into(),
-            key: KeySource::File(key_file),
-            base_url: Some(stage.lab.url(0)),
-            read_only: account,
-            facts: BTreeMap::new(),
-        };
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        let outcome = runtime.block_on(released_by(&stage, config, whole));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let outcome = runtime.block_on(async {
+            let mut drive = Drive::over(&stage, Locks { whole, account });
+            drive.begin(Action::Release, TRAINER).await.unwrap();
+            let ended = |state: &State| state.world.operations.values().next().and_then(outcome).cloned();
+            drive.until("its end", |state| ended(state).is_some()).await.unwrap();
+            let outcome = ended(&drive.state).expect("it was waited for");
+            drive.end();
+            outcome
+        });
         let expected = usize::from(!whole && !account);
         assert_eq!(stage.changes(), expected, "{outcome:?}");
         if expected == 0 {
@@ -678,46 +666,6 @@ fn a_permit_is_not_used_where_nothing_may_be_changed() {
         }
         runtime.shutdown_timeout(Duration::from_millis(100));
     }
-}
-
-/// A release that was confirmed by a state without any guard, with a performer that has one.
-async fn released_by(stage: &Stage, config: AccountConfig, read_only: bool) -> Outcome {
-    let now = jiff::Timestamp::now();
-    let owner = Owner { host: "test".to_owned(), pid: std::process::id() };
-    let (inbox, outbox) = Inbox::new();
-    std::fs::create_dir_all(stage.lab.state_dir()).unwrap();
-    let keeper = Keeper::start(stage.lab.state_dir(), owner, outbox.clone(), false).unwrap();
-    let fixed = Fixed {
-        demo: false,
-        zone: jiff::tz::TimeZone::UTC,
-        currency: providers::money::Currency::USD,
-        notices: Vec::new(),
-        config_path: String::new(),
-    };
-    let accounts = vec![fleet::Account::new("team".into(), "runpod".into(), false)];
-    let world = state::World::new(accounts, Rules::default(), false, "test".to_owned(), now);
-    let state = State { world, view: View::new(fixed, Vec::new()), leaving: false };
-    let performer = Performer { accounts: Accounts::new([config]), keeper, outbox, read_only };
-    let mut errand = Errand::new(state, performer, inbox);
-    errand.start();
-    errand.run_until(|state| !state.world.fleet.instances.is_empty()).await.unwrap();
-    let known = errand.state.world.fleet.instances.keys().find(|identity| identity.id.as_str() == TRAINER);
-    let identity = known.expect("it was listed").clone();
-    let basis = Basis {
-        fleet: &errand.state.world.fleet,
-        settings: &errand.state.world.settings,
-        under_way: &[],
-        read_only: false,
-        now,
-    };
-    let plan = Box::new(plan(basis, Action::Release, &[identity]));
-    let begin = Intent::Begin { plan, authority: Authority::LoseData };
-    errand.take(Event::World(WorldEvent::Intent(begin)));
-    let ended = |state: &State| state.world.operations.values().next().and_then(outcome).cloned();
-    errand.run_until(|state| ended(state).is_some()).await.unwrap();
-    let outcome = ended(&errand.state).expect("it was waited for");
-    errand.end();
-    outcome
 }
 
 /// DATA-05: an action that loses data is never begun by a yes alone, whatever fails around it.

@@ -34,7 +34,17 @@ pub struct Stage {
     pub lambda: Shared,
 }
 
+/// All of it, served.
 pub fn stage() -> Stage {
+    set(|_| true)
+}
+
+/// The account of one machine alone: nobody else is asked.
+pub fn lone(id: &str) -> Stage {
+    set(|world| world.lock().machine(id).is_some())
+}
+
+fn set(served: impl Fn(&Shared) -> bool) -> Stage {
     let mut runpod = world(1.0);
     let now = runpod.now();
     runpod.machines = vec![
@@ -48,11 +58,9 @@ pub fn stage() -> Stage {
     lambda.machines = vec![Machine { gpu: "gpu_1x_a10".to_owned(), ..Machine::new(INFER, "infer", now) }];
     let [runpod, vast, lambda] = [runpod, vast, lambda].map(Shared::new);
     let account = |provider, name, world: &Shared| Account { provider, name, world: world.clone(), extra: "" };
-    let lab = Lab::new(vec![
-        account("runpod", "team", &runpod),
-        account("vast", "me", &vast),
-        account("lambda", "lab", &lambda),
-    ]);
+    let accounts =
+        vec![account("runpod", "team", &runpod), account("vast", "me", &vast), account("lambda", "lab", &lambda)];
+    let lab = Lab::new(accounts.into_iter().filter(|account| served(&account.world)).collect());
     Stage { lab, runpod, vast, lambda }
 }
 
@@ -83,7 +91,12 @@ impl Stage {
 
     /// What was really done to a machine, in order.
     pub fn deeds(&self, id: &str) -> Vec<&'static str> {
-        self.world_of(id).lock().deeds_on(id)
+        self.deeds_in(id, id)
+    }
+
+    /// What was really done to a machine or a store in the account of another machine, in order.
+    pub fn deeds_in(&self, account_of: &str, id: &str) -> Vec<&'static str> {
+        self.world_of(account_of).lock().deeds_on(id)
     }
 
     /// Starts the binary, its output kept.
