@@ -1,10 +1,13 @@
 //! Actions under faults: at every request of an action something goes wrong, or the process is killed. After
-//! each there is one effect or none, and a clear word.
+//! each there is one effect or none, and a clear word. Here are the cases with a story of their own; `table` has
+//! every request with every harm, `kills` every step at which a process can be killed.
 
 #![cfg(unix)]
 
 #[path = "faults/drive.rs"]
 mod drive;
+#[path = "faults/kills.rs"]
+mod kills;
 mod support;
 #[path = "faults/table.rs"]
 mod table;
@@ -320,24 +323,14 @@ fn a_refusal_is_read_back_and_told() {
 #[test]
 fn an_answer_that_proves_nothing_is_read_back_and_not_repeated() {
     let post = |harm| vec![("POST", "/action", 1, harm)];
-    let delete = |harm| vec![("DELETE", "", 1, harm)];
     let despite = |name, act| Case { says: "although", outcome: is_done_despite, ..base(name, act) };
     check(vec![
-        Case { faults: post(Harm::ApplyThenError(500)), ..despite("an error after the stop", STOP) },
         Case { faults: post(Harm::ApplyThenError(502)), ..despite("an error after the start", START) },
-        Case { faults: delete(Harm::ApplyThenError(500)), ..despite("an error after the release", RELEASE) },
-        Case { faults: delete(Harm::ApplyThenError(500)), ..despite("the same at Vast.ai", RELEASE_AT_VAST) },
-        Case {
-            faults: vec![("POST", "/terminate", 1, Harm::ApplyThenError(500))],
-            ..despite("the same at Lambda", RELEASE_AT_LAMBDA)
-        },
         Case { faults: post(Harm::CutBody), ..despite("half an answer to the stop", STOP) },
         Case {
             faults: vec![("POST", "/terminate", 1, Harm::CutBody)],
             ..despite("half an answer to the release", RELEASE_AT_LAMBDA)
         },
-        Case { faults: post(Harm::ApplyThenHang), ..despite("no answer to the stop", STOP) },
-        Case { faults: delete(Harm::ApplyThenHang), ..despite("no answer to the release", RELEASE) },
         Case { faults: post(Harm::Delay(Duration::from_secs(3))), ..base("a late answer", STOP) },
     ]);
 }
@@ -386,215 +379,7 @@ fn a_promise_that_is_not_kept_stays_under_way() {
     assert_eq!(stage.changes(), 1);
 }
 
-/// Where a process is held when it is killed.
-struct Held {
-    name: &'static str,
-    act: &'static [&'static str],
-    id: &'static str,
-    fault: Option<(&'static str, &'static str, Harm)>,
-    /// The request at which it is held.
-    at: (&'static str, &'static str),
-    /// The step that the journal has then.
-    step: &'static str,
-    /// How often it was sent.
-    sent: usize,
-    /// What the next screen says of it in Activity.
-    says: &'static str,
-    life: Life,
-    outcome: Option<fn(&Outcome) -> bool>,
-}
-
-/// Safety 5: `kill -9` at each step. The next screen reads back and ends it; nothing is sent a second time.
-#[test]
-fn a_killed_process_leaves_one_effect_or_none() {
-    let ended_first = |outcome: &Outcome| *outcome == Outcome::NotSent(NotSent::ProgramEnded);
-    let look = |act, id| Held {
-        name: "while it looks",
-        act,
-        id,
-        fault: Some(("GET", THE_LOOK, Harm::Hang)),
-        at: ("GET", THE_LOOK),
-        step: "checking",
-        sent: 0,
-        says: "rentop ended first",
-        life: Life::Running,
-        outcome: Some(ended_first),
-    };
-    let stop = || look(STOP, TRAINER);
-    let release = || look(RELEASE, TRAINER);
-    let cases = vec![
-        stop(),
-        release(),
-        Held {
-            name: "sent, and not carried out",
-            fault: Some(("POST", "/action", Harm::Hang)),
-            at: ("POST", "/action"),
-            step: "sending",
-            sent: 1,
-            says: "outcome unknown",
-            outcome: None,
-            ..stop()
-        },
-        Held {
-            name: "sent, and carried out",
-            fault: Some(("POST", "/action", Harm::ApplyThenHang)),
-            at: ("POST", "/action"),
-            step: "sending",
-            sent: 1,
-            says: "although",
-            life: Life::Stopped,
-            outcome: Some(is_done_despite),
-            ..stop()
-        },
-        Held {
-            name: "sent, and not carried out",
-            fault: Some(("DELETE", "", Harm::Hang)),
-            at: ("DELETE", ""),
-            step: "sending",
-            sent: 1,
-            says: "outcome unknown",
-            outcome: None,
-            ..release()
-        },
-        Held {
-            name: "sent, and carried out",
-            fault: Some(("DELETE", "", Harm::ApplyThenHang)),
-            at: ("DELETE", ""),
-            step: "sending",
-            sent: 1,
-            says: "although",
-            life: Life::Gone,
-            outcome: Some(is_done_despite),
-            ..release()
-        },
-        Held {
-            name: "accepted, at Vast.ai",
-            act: RELEASE_AT_VAST,
-            id: LORA,
-            fault: None,
-            at: ("DELETE", ""),
-            step: "confirming",
-            sent: 1,
-            says: "done",
-            life: Life::Gone,
-            outcome: Some(is_done),
-        },
-        Held {
-            name: "accepted",
-            fault: None,
-            at: ("POST", "/action"),
-            step: "confirming",
-            sent: 1,
-            says: "done and proven",
-            life: Life::Stopped,
-            outcome: Some(is_done),
-            ..stop()
-        },
-        Held {
-            name: "told to wait",
-            fault: Some((
-                "DELETE",
-                "",
-                Harm::Answer {
-                    status: 429,
-                    headers: vec![("retry-after", "60".to_owned())],
-                    content_type: "application/json",
-                    body: "{}".to_owned(),
-                },
-            )),
-            at: ("DELETE", ""),
-            step: "waiting",
-            sent: 1,
-            says: "refused",
-            outcome: Some(is_refused),
-            ..release()
-        },
-    ];
-    let failures: Vec<String> = std::thread::scope(|scope| {
-        let runs: Vec<_> = cases.iter().map(|held| scope.spawn(|| kill_and_go_on(held))).collect();
-        let told = runs.into_iter().zip(&cases).filter_map(|(run, held)| {
-            let why = run.join().expect("a case panicked; its message stands above").err()?;
-            Some(format!("{} {}: {why}", held.act[0], held.name))
-        });
-        told.collect()
-    });
-    assert!(failures.is_empty(), "{}", failures.join("\n"));
-}
-
-fn kill_and_go_on(held: &Held) -> Result<(), String> {
-    let stage = stage();
-    let world = stage.world_of(held.id);
-    // Long enough to be killed before a list proves anything.
-    world.lock().transition = jiff::SignedDuration::from_secs(4);
-    if let Some((method, path, harm)) = &held.fault {
-        world.fault(method, path, 1, harm.clone());
-    }
-    let mut process = stage.start(held.act);
-    wait_until(held.name, || world.lock().count(held.at.0, held.at.1) > 0);
-    let step = || stage.audit().first().map(|operation| operation.step.word());
-    // A request that changes anything was on disk before the provider saw it.
-    let before = step();
-    wait_until(held.name, || step() == Some(held.step));
-    process.kill().unwrap();
-    process.wait().unwrap();
-    if held.sent > 0 && matches!(before, None | Some("checking")) {
-        return Err(format!("a request was on its way before its record: {before:?}"));
-    }
-    let require = |fact: bool, what: String| {
-        if fact { Ok(()) } else { Err(format!("{what}\n{:?}", stage.audit())) }
-    };
-    require(step() == Some(held.step), format!("killed at {:?} and not at {}", step(), held.step))?;
-    let mut screen = Terminal::start(&stage.lab, &[], 120, 30);
-    screen.wait_for("sd-lora");
-    screen.press("6");
-    screen.wait_for(held.says);
-    require(stage.changes() == held.sent, format!("sent {} times and not {}", stage.changes(), held.sent))?;
-    if let Some(is_right) = held.outcome {
-        let ended = || stage.audit().first().and_then(outcome).cloned();
-        wait_until(held.name, || ended().is_some());
-        require(ended().is_some_and(|outcome| is_right(&outcome)), format!("it ended as {:?}", ended()))?;
-    } else {
-        // Its row says so, too, and nothing can be taken back.
-        screen.press("1");
-        screen.wait_for("outcome unknown");
-        screen.press("u");
-        screen.wait_for("nothing can be taken back");
-        // Later it turns out to have been carried out.
-        let end = if held.act[0] == "stop" { Life::Stopped } else { Life::Gone };
-        world.lock().machine(held.id).unwrap().life = end;
-        screen.press("6");
-        screen.wait_for("although");
-        return require(stage.changes() == held.sent, "it was sent again".to_owned());
-    }
-    wait_until(held.name, || stage.life(held.id) == held.life);
-    require(stage.changes() == held.sent, "it was sent again".to_owned())
-}
-
-/// The same for a screen in its countdown: nothing is sent, now or later, and the journal says so.
-#[test]
-fn a_screen_killed_in_its_countdown_sends_nothing() {
-    let stage = stage();
-    let mut screen = Terminal::start(&stage.lab, &[], 100, 30);
-    screen.select("trainer");
-    screen.press("s");
-    screen.wait_for("s, u undo");
-    wait_until("the countdown on disk", || stage.audit().first().is_some_and(|op| op.step.word() == "countdown"));
-    screen.signal("KILL");
-    screen.wait_end();
-    let mut screen = Terminal::start(&stage.lab, &[], 100, 30);
-    screen.wait_for("trainer");
-    screen.press("6");
-    screen.wait_for("not sent: rentop ended first");
-    screen.press("1");
-    screen.wait("the row at rest", |text| {
-        text.lines().any(|line| line.contains("trainer") && line.contains('%') && !line.contains("undo"))
-    });
-    assert_eq!((stage.changes(), stage.life(TRAINER)), (0, Life::Running));
-    let outcomes: Vec<_> = stage.audit().iter().filter_map(outcome).cloned().collect();
-    assert_eq!(outcomes, [Outcome::NotSent(NotSent::ProgramEnded)]);
-}
-
-/// Leaving in order, by key or signal, in a countdown: the same, at once.
+/// Leaving in order, by key or signal, in a countdown: nothing is sent, now or later, and the journal says so.
 #[test]
 fn a_screen_left_in_its_countdown_writes_that_down() {
     for way in ["q", "\x03", "TERM", "HUP"] {

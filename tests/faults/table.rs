@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use jiff::{SignedDuration, Timestamp};
 use providers::model::Action;
-use providers::sim::{Life, Store};
+use providers::sim::{Life, Shared, Store};
 use rentop::config::Language;
 use rentop::rules::saga::{NotSent, Operation, Outcome, Step};
 use rentop::ui::{Look, plain};
@@ -20,7 +20,7 @@ use super::{Duration, Harm, answer, html};
 
 /// How an action is begun.
 #[derive(Clone, Copy, Debug)]
-enum By {
+pub enum By {
     /// By the real binary: the arguments.
     Command(&'static [&'static str]),
     /// By the library, over the real ledger and HTTP: what no command does.
@@ -29,27 +29,27 @@ enum By {
 
 /// An action at a provider, and its requests.
 #[derive(Clone, Copy, Debug)]
-struct Act {
-    name: &'static str,
-    action: Action,
-    by: By,
+pub struct Act {
+    pub name: &'static str,
+    pub action: Action,
+    pub by: By,
     /// What it is done to; a store stands in the account of the machine beside it.
-    id: &'static str,
+    pub id: &'static str,
     beside: &'static str,
     /// Method and a part of the path of the request that changes something.
-    change: (&'static str, &'static str),
+    pub change: (&'static str, &'static str),
     /// A part of the path of the look by id; `None` where nobody can be asked.
-    look: Option<&'static str>,
+    pub look: Option<&'static str>,
     /// A part of the path of the list that proves it.
-    list: &'static str,
+    pub list: &'static str,
     /// Where the machine is before and after.
-    lives: [Life; 2],
+    pub lives: [Life; 2],
     /// How much of the table it goes through.
-    rows: Rows,
+    pub rows: Rows,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Rows {
+pub enum Rows {
     All,
     /// Nothing hangs at what only reads: the adapter's client is the same as elsewhere.
     NoHangs,
@@ -94,8 +94,21 @@ const AT_LAMBDA: Act = Act {
     rows: Rows::NoHangs,
 };
 
+impl Act {
+    /// Lets everything pass that reads a list before the request is sent: a fault that is planned next meets the
+    /// list after it.
+    pub fn let_lists_pass(&self, world: &Shared) {
+        let pass = |path: &str, times| world.fault("GET", path, times, Harm::Delay(Duration::ZERO));
+        // A look by id may have the list's path in its own, and Vast.ai's asks the list as well.
+        if let Some(look) = self.look {
+            pass(look, u32::MAX);
+        }
+        pass(self.list, if self.list == CONTRACT.list { 2 } else { 1 });
+    }
+}
+
 /// A line each. What the library does today goes by command once there is one: that is its `by`.
-const ACTS: &[Act] = &[
+pub const ACTS: &[Act] = &[
     POD,
     Act {
         name: "start at RunPod",
@@ -188,12 +201,12 @@ const ACTS: &[Act] = &[
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum At {
     /// The look before anything is sent.
-    TheLook,
-    TheChange,
+    Look,
+    Change,
     /// The list after it, that is to prove it.
-    TheList,
+    List,
     /// The question by id after it, once its outcome is in doubt.
-    TheQuestion,
+    Question,
 }
 
 /// What goes wrong there.
@@ -277,41 +290,41 @@ enum End {
 
 fn expected(row: &Row) -> (End, usize, usize) {
     match (row.at, row.wrong) {
-        (At::TheLook, Refused) => (End::CouldNotLook, 0, 0),
-        (At::TheLook, _) if row.times == u32::MAX => (End::CouldNotLook, 0, 0),
-        (At::TheLook | At::TheList, _) => (End::Done, 1, 1),
-        (At::TheQuestion, _) => (End::DoneDespite, 1, 1),
-        (At::TheChange, AppliedError | AppliedDrop | AppliedHang | AppliedPage) => {
+        (At::Look, Refused) => (End::CouldNotLook, 0, 0),
+        (At::Look, _) if row.times == u32::MAX => (End::CouldNotLook, 0, 0),
+        (At::Look | At::List, _) => (End::Done, 1, 1),
+        (At::Question, _) => (End::DoneDespite, 1, 1),
+        (At::Change, AppliedError | AppliedDrop | AppliedHang | AppliedPage) => {
             // A restart begins and ends in running: where the start time is not told anew, nothing proves it.
             let proof = row.act.action != Action::Restart || row.act.list.starts_with("/v2/");
             (if proof { End::DoneDespite } else { End::Open { doubt: true } }, 1, 1)
         }
         // An accepted restart is believed: the machine was running before.
-        (At::TheChange, Ignored) if row.act.action == Action::Restart => (End::Done, 1, 0),
-        (At::TheChange, Ignored) => (End::Open { doubt: false }, 1, 0),
-        (At::TheChange, Error | Drop | Page) => (End::Open { doubt: true }, 1, 0),
-        (At::TheChange, Refused) => (End::Refused, 1, 0),
-        (At::TheChange, Wait) => (End::Done, 2, 1),
-        (At::TheChange, Hang) => unreachable!("the same as an answer that never comes after the deed"),
+        (At::Change, Ignored) if row.act.action == Action::Restart => (End::Done, 1, 0),
+        (At::Change, Ignored) => (End::Open { doubt: false }, 1, 0),
+        (At::Change, Error | Drop | Page) => (End::Open { doubt: true }, 1, 0),
+        (At::Change, Refused) => (End::Refused, 1, 0),
+        (At::Change, Wait) => (End::Done, 2, 1),
+        (At::Change, Hang) => unreachable!("the same as an answer that never comes after the deed"),
     }
 }
 
 fn rows() -> Vec<Row> {
-    let reads = [At::TheLook, At::TheList, At::TheQuestion];
+    let reads = [At::Look, At::List, At::Question];
     let mut rows = Vec::new();
     for act in ACTS {
         // A hang takes half a minute, and the client that gives it up is the same everywhere.
         let hangs = matches!(act.by, By::Command(_));
         let at_the_change = AT_THE_CHANGE.into_iter().filter(|wrong| hangs || *wrong != AppliedHang);
-        rows.extend(at_the_change.map(|wrong| Row { act, at: At::TheChange, wrong, times: 1 }));
+        rows.extend(at_the_change.map(|wrong| Row { act, at: At::Change, wrong, times: 1 }));
         if act.rows == Rows::Change {
             continue;
         }
         // Where nobody can be asked by id there is neither a look nor a question.
-        for at in reads.into_iter().filter(|at| *at == At::TheList || act.look.is_some()) {
+        for at in reads.into_iter().filter(|at| *at == At::List || act.look.is_some()) {
             let harms = AT_A_READ.into_iter().filter(|wrong| act.rows == Rows::All || *wrong != Hang);
             rows.extend(harms.clone().map(|wrong| Row { act, at, wrong, times: wrong.once() }));
-            if at == At::TheLook {
+            if at == At::Look {
                 let for_good = harms.filter(|wrong| *wrong != Hang);
                 rows.extend(for_good.map(|wrong| Row { act, at, wrong, times: u32::MAX }));
             }
@@ -392,20 +405,17 @@ fn set_up(row: &Row, stage: &Stage) {
             world.machine(act.id).expect("it is of this account").life = act.lives[0];
         }
     }
-    let pass = |path: &str, times| world.fault("GET", path, times, Harm::Delay(Duration::ZERO));
     let look = act.look.unwrap_or("nobody can be asked by id");
     match row.at {
-        At::TheLook => world.fault("GET", look, row.times, row.wrong.harm()),
-        At::TheChange => world.fault(act.change.0, act.change.1, 1, row.wrong.harm()),
-        At::TheList => {
-            // A look by id may have the list's path in its own, and Vast.ai's asks the list as well.
-            pass(look, u32::MAX);
-            pass(act.list, if act.list == CONTRACT.list { 2 } else { 1 });
+        At::Look => world.fault("GET", look, row.times, row.wrong.harm()),
+        At::Change => world.fault(act.change.0, act.change.1, 1, row.wrong.harm()),
+        At::List => {
+            act.let_lists_pass(world);
             world.fault("GET", act.list, row.times, row.wrong.harm());
         }
-        At::TheQuestion => {
+        At::Question => {
             world.fault(act.change.0, act.change.1, 1, Harm::ApplyThenError(500));
-            pass(look, 1);
+            world.fault("GET", look, 1, Harm::Delay(Duration::ZERO));
             world.fault("GET", look, row.times, row.wrong.harm());
         }
     }
