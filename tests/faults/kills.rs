@@ -8,7 +8,7 @@ use rentop::rules::saga::{NotSent, Operation, Outcome};
 
 use super::support::stage::{Stage, lone, outcome, wait_until};
 use super::support::terminal::Terminal;
-use super::table::{ACTS, Act, By, Rows};
+use super::table::{ACTS, Act, By, Rows, run_all};
 use super::{Duration, Harm, answer, html};
 
 /// Between which steps it is killed.
@@ -130,6 +130,9 @@ impl Moment {
     }
 }
 
+/// How many rows run at a time: a countdown is over after five seconds, whoever has to wait for a processor.
+const AT_A_TIME: usize = 24;
+
 /// Who is killed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Who {
@@ -152,13 +155,8 @@ fn a_killed_process_leaves_one_effect_or_none() {
             }
         }
     }
-    let failures: Vec<String> = std::thread::scope(|scope| {
-        let runs: Vec<_> = rows.iter().map(|(act, who, moment)| scope.spawn(|| kill(act, *who, *moment))).collect();
-        let told = runs.into_iter().zip(&rows).filter_map(|(run, (act, who, moment))| {
-            let why = run.join().expect("a row panicked; its message stands above").err()?;
-            Some(format!("{}, {who:?} {moment:?}: {why}", act.name))
-        });
-        told.collect()
+    let failures = run_all(&rows, AT_A_TIME, |(act, who, moment)| {
+        kill(act, *who, *moment).map_err(|why| format!("{}, {who:?} {moment:?}: {why}", act.name))
     });
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
@@ -251,11 +249,17 @@ impl Process {
         let name = args[1];
         let mut screen = Terminal::start(&stage.lab, &[], 120, 30);
         screen.select(name);
-        let keys: &[&str] = if act.action == Action::Release { &["x", "x", name, "\r"] } else { &["s"] };
-        for key in keys {
-            screen.press(key);
+        if act.action == Action::Release {
+            screen.press("x");
+            screen.wait_for("asks for its name first");
             // The same key at once would count as held.
             screen.listen(Duration::from_millis(200));
+            screen.press("x");
+            screen.wait_for(&format!("type {name} and press enter"));
+            screen.press(&format!("{name}\r"));
+        } else {
+            screen.press("s");
+            screen.wait_for("u undo");
         }
         Process::Screen(Box::new(screen))
     }

@@ -15,7 +15,7 @@ use rentop::ui::{Look, plain};
 
 use super::drive::{Drive, Locks};
 use super::support::Ran;
-use super::support::stage::{INFER, LORA, OLD_EXP, Stage, TRAINER, lone, outcome, wait_until};
+use super::support::stage::{INFER, LORA, OLD_EXP, Stage, TRAINER, comes, lone, outcome};
 use super::{Duration, Harm, answer, html};
 
 /// How an action is begun.
@@ -334,7 +334,7 @@ fn rows() -> Vec<Row> {
 }
 
 /// How many rows run at a time: most of them wait.
-const AT_A_TIME: usize = 128;
+const AT_A_TIME: usize = 96;
 
 /// Actions under faults at every request: one effect or none, and a clear word.
 #[test]
@@ -342,23 +342,25 @@ fn every_request_of_every_action_may_go_wrong_in_every_way() {
     let mut rows = rows();
     // Whatever takes half a minute begins first.
     rows.sort_by_key(|row| !row.wrong.is_slow());
-    let next = AtomicUsize::new(0);
-    let failures: Vec<String> = std::thread::scope(|scope| {
-        let work = || {
-            let taken = std::iter::from_fn(|| rows.get(next.fetch_add(1, Ordering::Relaxed)));
-            let failed = taken.filter_map(|row| {
-                let why = run(row).err()?;
-                Some(format!("{}, {:?} {:?} ×{}: {why}", row.act.name, row.at, row.wrong, row.times))
-            });
-            failed.collect::<Vec<_>>()
-        };
-        let workers: Vec<_> = (0..AT_A_TIME).map(|_| scope.spawn(work)).collect();
-        workers
-            .into_iter()
-            .flat_map(|worker| worker.join().expect("a row panicked; its message stands above"))
-            .collect()
+    let failures = run_all(&rows, AT_A_TIME, |row| {
+        run(row).map_err(|why| format!("{}, {:?} {:?} ×{}: {why}", row.act.name, row.at, row.wrong, row.times))
     });
     assert!(failures.is_empty(), "{} of {}:\n{}", failures.len(), rows.len(), failures.join("\n"));
+}
+
+/// Runs all rows in their order, so many at a time. Returns what failed.
+pub fn run_all<T: Sync>(rows: &[T], at_a_time: usize, run: impl Fn(&T) -> Result<(), String> + Sync) -> Vec<String> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let taken = std::iter::from_fn(|| rows.get(next.fetch_add(1, Ordering::Relaxed)));
+        taken.filter_map(|row| run(row).err()).collect::<Vec<_>>()
+    };
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..at_a_time).map(|_| scope.spawn(work)).collect();
+        let failed = |worker: std::thread::ScopedJoinHandle<Vec<String>>| worker.join();
+        let told = workers.into_iter().map(failed);
+        told.flat_map(|failed| failed.expect("a row panicked; its message stands above")).collect()
+    })
 }
 
 fn run(row: &Row) -> Result<(), String> {
@@ -427,9 +429,14 @@ fn by_command(row: &Row, stage: &Stage, args: &[&str], end: End) -> Result<Strin
         // It would go on looking for minutes.
         End::Open { doubt: true } => {
             let mut process = stage.start(args);
-            wait_until(row.act.name, || stage.audit().first().is_some_and(|operation| is_so(operation, end)));
+            let world = stage.world_of(row.act.beside);
+            let sent = comes(|| world.lock().count(row.act.change.0, row.act.change.1) > 0);
+            let open = sent && comes(|| stage.audit().first().is_some_and(|operation| is_so(operation, end)));
             process.kill().unwrap();
-            process.wait().unwrap();
+            let ran = Ran::of(process.wait_with_output().unwrap());
+            if !open {
+                return Err(format!("sent: {sent}, and not {end:?}: {ran:?}\n{:#?}", stage.audit()));
+            }
             return Ok(String::new());
         }
         End::Open { doubt: false } => stage.lab.run(&[args, &["--no-wait"]].concat()),

@@ -140,9 +140,18 @@ pub fn outcome(operation: &Operation) -> Option<&Outcome> {
 /// Waits until something that must come is so.
 #[track_caller]
 pub fn wait_until(what: &str, done: impl Fn() -> bool) {
+    assert!(comes(done), "waited in vain: {what}");
+}
+
+/// Waits for something that must come; false when it did not.
+pub fn comes(done: impl Fn() -> bool) -> bool {
     let began = Instant::now();
     while !done() {
-        assert!(began.elapsed() < PATIENCE, "waited in vain: {what}");
-        std::thread::sleep(Duration::from_millis(10));
+        if began.elapsed() > PATIENCE {
+            return false;
+        }
+        // Often enough for a person, and not so often that many who wait leave nothing to those that work.
+        std::thread::sleep(Duration::from_millis(30));
     }
+    true
 }
