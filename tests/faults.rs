@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use drive::{Drive, Locks};
 use providers::model::Action;
-use providers::sim::{Harm, Life, Shared, World};
+use providers::sim::{Gate, Harm, Life, Shared, World};
 use rentop::app::State;
 use rentop::ledger::Ledger;
 use rentop::rules::saga::{NotSent, Outcome};
@@ -24,7 +24,7 @@ use support::Ran;
 use support::stage::{INFER, LORA, OLD_EXP, SCRATCH, TRAINER, outcome, stage, wait_until};
 use support::terminal::Terminal;
 
-/// Method and part of the path of a request, and what is done once it was seen.
+/// Method and part of the path of a request, and what is done while it is held.
 type Meanwhile = (&'static str, &'static str, fn(&Shared));
 
 /// One action with what goes wrong on its way.
@@ -112,6 +112,10 @@ fn check(cases: Vec<Case>) {
 fn run(case: &Case) -> Result<(), String> {
     let stage = stage();
     let world = stage.world_of(case.id);
+    let gate = Gate::default();
+    if let Some((method, path, _)) = case.meanwhile {
+        world.fault(method, path, 1, Harm::Hold(gate.clone()));
+    }
     for (method, path, times, harm) in &case.faults {
         world.fault(method, path, *times, harm.clone());
     }
@@ -119,6 +123,7 @@ fn run(case: &Case) -> Result<(), String> {
     if let Some((method, path, change)) = case.meanwhile {
         wait_until(case.name, || world.lock().count(method, path) > 0);
         change(world);
+        gate.open();
     }
     let ran = Ran::of(process.wait_with_output().unwrap());
     let told = format!("{ran:?}\n{:?}", stage.audit());
@@ -179,7 +184,6 @@ fn what_changed_meanwhile_is_not_acted_on() {
     fn with(world: &Shared, change: impl Fn(&mut World)) {
         change(&mut world.lock());
     }
-    let late = || vec![("GET", THE_LOOK, 1, Harm::Delay(Duration::from_millis(800)))];
     let another = |outcome: &Outcome| *outcome == Outcome::NotSent(NotSent::AnotherMachine);
     let anew: fn(&Shared) = |world| {
         with(world, |world| {
@@ -190,7 +194,6 @@ fn what_changed_meanwhile_is_not_acted_on() {
     let seen = |change| Some(("GET", THE_LOOK, change));
     check(vec![
         Case {
-            faults: late(),
             meanwhile: seen(anew),
             exit: 4,
             says: "the id now names another machine",
@@ -198,7 +201,6 @@ fn what_changed_meanwhile_is_not_acted_on() {
             ..unsent("another machine has the id, stop", STOP)
         },
         Case {
-            faults: late(),
             meanwhile: seen(anew),
             exit: 4,
             says: "the id now names another machine",
@@ -206,7 +208,6 @@ fn what_changed_meanwhile_is_not_acted_on() {
             ..unsent("another machine has the id, release", RELEASE)
         },
         Case {
-            faults: late(),
             meanwhile: seen(|world| with(world, |world| world.machine(OLD_EXP).unwrap().life = Life::Running)),
             act: &["release", "old-exp", "--yes", "--lose-data"],
             exit: 4,
@@ -216,7 +217,6 @@ fn what_changed_meanwhile_is_not_acted_on() {
             ..unsent("somebody started what was to be released", START)
         },
         Case {
-            faults: late(),
             meanwhile: seen(|world| with(world, |world| world.machine(TRAINER).unwrap().disk_gb = 0)),
             exit: 4,
             says: "it would now delete what the plan did not show",
@@ -225,7 +225,6 @@ fn what_changed_meanwhile_is_not_acted_on() {
         },
         // LIFE-12
         Case {
-            faults: late(),
             meanwhile: seen(|world| with(world, |world| world.machine(TRAINER).unwrap().locked = true)),
             exit: 4,
             says: "locked",
@@ -233,7 +232,6 @@ fn what_changed_meanwhile_is_not_acted_on() {
             ..unsent("somebody locked it", STOP)
         },
         Case {
-            faults: late(),
             meanwhile: seen(|world| with(world, |world| world.machine(TRAINER).unwrap().life = Life::Stopped)),
             exit: 0,
             life: Life::Stopped,
@@ -242,7 +240,6 @@ fn what_changed_meanwhile_is_not_acted_on() {
             ..unsent("it stopped by itself", STOP)
         },
         Case {
-            faults: late(),
             meanwhile: seen(|world| with(world, |world| world.machine(TRAINER).unwrap().life = Life::Gone)),
             life: Life::Gone,
             says: "it is gone already",
@@ -341,15 +338,12 @@ fn a_promise_is_proven_by_a_good_list_only() {
     fn lists_fail(world: &Shared, harm: Harm) {
         world.fault("GET", THE_LIST, 4, harm);
     }
-    let slow = |method, path| vec![(method, path, 1, Harm::Delay(Duration::from_millis(300)))];
     check(vec![
         Case {
-            faults: slow("POST", "/action"),
             meanwhile: Some(("POST", "/action", |world| lists_fail(world, html()))),
             ..base("pages instead of lists", STOP)
         },
         Case {
-            faults: slow("DELETE", ""),
             meanwhile: Some(("DELETE", "", |world| lists_fail(world, Harm::CutBody))),
             ..base("half a list", RELEASE)
         },
@@ -414,13 +408,15 @@ fn a_screen_left_in_its_countdown_writes_that_down() {
 fn without_its_record_nothing_is_sent() {
     for args in [STOP, RELEASE] {
         let stage = stage();
-        stage.runpod.fault("GET", THE_LOOK, 1, Harm::Delay(Duration::from_secs(2)));
+        let gate = Gate::default();
+        stage.runpod.fault("GET", THE_LOOK, 1, Harm::Hold(gate.clone()));
         let process = stage.start(args);
         wait_until("the look", || stage.runpod.lock().count("GET", THE_LOOK) > 0);
         let ledger = Ledger::open(&stage.lab.state_dir(), jiff::Timestamp::now()).unwrap().0;
         let path = ledger.path().expect("it is a file").to_owned();
         drop(ledger);
         std::fs::rename(&path, path.with_extension("away")).unwrap();
+        gate.open();
         let ran = Ran::of(process.wait_with_output().unwrap()).ends_with(1);
         assert!(ran.stdout.contains("it could not be written down"), "{ran:?}");
         assert_eq!((stage.changes(), stage.life(TRAINER)), (0, Life::Running));

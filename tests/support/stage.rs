@@ -150,7 +150,7 @@ pub fn comes(done: impl Fn() -> bool) -> bool {
         if began.elapsed() > PATIENCE {
             return false;
         }
-        // Often enough for a person, and not so often that many who wait leave nothing to those that work.
+        // Not so often that who waits and looks into the ledger keeps it from who is to write there.
         std::thread::sleep(Duration::from_millis(30));
     }
     true
