@@ -200,16 +200,40 @@ pub enum Harm {
     Answer { status: u16, headers: Vec<(&'static str, String)>, content_type: &'static str, body: String },
     /// Answers late.
     Delay(Duration),
+    /// Is carried out and answered once the gate is open.
+    Hold(Gate),
+    /// Is carried out at once, and answered once the gate is open.
+    ApplyThenHold(Gate),
     /// Never answers; the request is not carried out.
     Hang,
     /// Carries it out, then never answers.
     ApplyThenHang,
+    /// Breaks the connection without a word; the request is not carried out.
+    Drop,
+    /// Carries it out, then breaks the connection without a word.
+    ApplyThenDrop,
     /// Sends half of the body, then breaks the connection.
     CutBody,
     /// Carries the request out, then answers with this status and an error body.
     ApplyThenError(u16),
+    /// Carries the request out, then answers 200 with a page, as a gateway in between does.
+    ApplyThenPage,
     /// Answers as if it had been carried out, and does nothing.
     AcceptThenIgnore,
+}
+
+/// What holds requests back until it is opened.
+#[derive(Clone, Debug, Default)]
+pub struct Gate(CancellationToken);
+
+impl Gate {
+    pub fn open(&self) {
+        self.0.cancel();
+    }
+
+    async fn opened(&self) {
+        self.0.cancelled().await;
+    }
 }
 
 /// A request that the world has seen. Never holds the key.
@@ -254,6 +278,8 @@ pub struct World {
     pub faults: Vec<Fault>,
     pub happenings: Vec<Happening>,
     pub seen: Vec<Seen>,
+    /// What was really done, in order: the id of a machine or a store, and the word of the action.
+    pub deeds: Vec<(String, &'static str)>,
     settled_at: Timestamp,
 }
 
@@ -276,6 +302,7 @@ impl World {
             faults: Vec::new(),
             happenings: Vec::new(),
             seen: Vec::new(),
+            deeds: Vec::new(),
         }
     }
 
@@ -362,11 +389,13 @@ impl World {
 
     /// Begins a stop: stopping, then stopped.
     pub fn stop(&mut self, id: &str) {
+        self.did(id, "stop");
         self.begin(id, Life::Stopping, Life::Stopped);
     }
 
     /// Begins a start: starting, then running; a machine whose GPU is taken waits instead.
     pub fn start(&mut self, id: &str) {
+        self.did(id, "start");
         let taken = self.machine(id).is_some_and(|machine| machine.gpu_taken);
         if taken {
             if let Some(machine) = self.machine(id) {
@@ -380,6 +409,7 @@ impl World {
 
     /// Begins a release: releasing, then gone.
     pub fn release(&mut self, id: &str) {
+        self.did(id, "release");
         self.begin(id, Life::Releasing, Life::Gone);
     }
 
@@ -389,6 +419,16 @@ impl World {
             machine.life = way;
             machine.next = Some((due, end));
         }
+    }
+
+    /// Writes down that something was done to a machine or a store.
+    pub fn did(&mut self, id: &str, action: &'static str) {
+        self.deeds.push((id.to_owned(), action));
+    }
+
+    /// What was done to one machine or store, in order.
+    pub fn deeds_on(&self, id: &str) -> Vec<&'static str> {
+        self.deeds.iter().filter(|(of, _)| of == id).map(|(_, action)| *action).collect()
     }
 
     /// How many requests of a method went to a path that holds `part`.
@@ -509,10 +549,24 @@ async fn weather(State(shared): State<Shared>, request: Request, next: Next) -> 
             tokio::time::sleep(wait).await;
             next.run(request).await
         }
+        Some(Harm::Hold(gate)) => {
+            gate.opened().await;
+            next.run(request).await
+        }
+        Some(Harm::ApplyThenHold(gate)) => {
+            let response = next.run(request).await;
+            gate.opened().await;
+            response
+        }
         Some(Harm::Hang) => std::future::pending().await,
         Some(Harm::ApplyThenHang) => {
             next.run(request).await;
             std::future::pending().await
+        }
+        Some(Harm::Drop) => drop_connection(),
+        Some(Harm::ApplyThenDrop) => {
+            next.run(request).await;
+            drop_connection()
         }
         Some(Harm::CutBody) => cut(next.run(request).await).await,
         Some(Harm::ApplyThenError(status)) => {
@@ -523,16 +577,28 @@ async fn weather(State(shared): State<Shared>, request: Request, next: Next) -> 
                 r#"{"error":"Something went wrong. Please try again later or contact support."}"#.to_owned(),
             )
         }
+        Some(Harm::ApplyThenPage) => {
+            next.run(request).await;
+            answer(200, "text/html", "<html>Sign in</html>".to_owned())
+        }
         Some(Harm::AcceptThenIgnore) => {
             let before = shared.lock().machines.clone();
             let stores = shared.lock().stores.clone();
+            let deeds = shared.lock().deeds.clone();
             let response = next.run(request).await;
             let mut world = shared.lock();
             world.machines = before;
             world.stores = stores;
+            world.deeds = deeds;
             response
         }
     }
+}
+
+/// Ends the task that serves this connection, and the connection with it. Nothing is printed: it is no panic of
+/// anybody's making.
+fn drop_connection() -> Response {
+    std::panic::resume_unwind(Box::new("the connection is dropped"))
 }
 
 fn answer(status: u16, content_type: &str, body: String) -> Response {

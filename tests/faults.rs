@@ -1,40 +1,30 @@
 //! Actions under faults: at every request of an action something goes wrong, or the process is killed. After
-//! each there is one effect or none, and a clear word.
+//! each there is one effect or none, and a clear word. Here are the cases with a story of their own; `table` has
+//! every request with every harm, `kills` every step at which a process can be killed.
 
 #![cfg(unix)]
 
+#[path = "faults/drive.rs"]
+mod drive;
+#[path = "faults/kills.rs"]
+mod kills;
 mod support;
+#[path = "faults/table.rs"]
+mod table;
 
-use std::collections::BTreeMap;
-use std::os::unix::fs::PermissionsExt;
-use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use drive::{Drive, Locks};
 use providers::model::Action;
-use providers::sim::{Harm, Life, Shared, World};
-use rentop::app::event::{Intent, WorldEvent};
-use rentop::app::state::{self, Fixed, View};
-use rentop::app::{Event, State};
-use rentop::config::{AccountConfig, KeySource};
+use providers::sim::{Gate, Harm, Life, Shared, World};
+use rentop::app::State;
 use rentop::ledger::Ledger;
-use rentop::rules::fleet;
-use rentop::rules::memory::Owner;
-use rentop::rules::plan::{Basis, plan};
-use rentop::rules::saga::{Authority, NotSent, Operation, Outcome, Step};
-use rentop::rules::settings::Rules;
-use rentop::runtime::Inbox;
-use rentop::runtime::accounts::Accounts;
-use rentop::runtime::effects::Performer;
-use rentop::runtime::errand::Errand;
-use rentop::runtime::keeper::Keeper;
+use rentop::rules::saga::{NotSent, Outcome};
 use support::Ran;
-use support::stage::{INFER, LORA, OLD_EXP, SCRATCH, Stage, TRAINER, stage};
+use support::stage::{INFER, LORA, OLD_EXP, SCRATCH, TRAINER, outcome, stage, wait_until};
 use support::terminal::Terminal;
 
-/// The longest wait for something that must come.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Method and part of the path of a request, and what is done once it was seen.
+/// Method and part of the path of a request, and what is done while it is held.
 type Meanwhile = (&'static str, &'static str, fn(&Shared));
 
 /// One action with what goes wrong on its way.
@@ -122,13 +112,18 @@ fn check(cases: Vec<Case>) {
 fn run(case: &Case) -> Result<(), String> {
     let stage = stage();
     let world = stage.world_of(case.id);
+    let gate = Gate::default();
+    if let Some((method, path, _)) = case.meanwhile {
+        world.fault(method, path, 1, Harm::Hold(gate.clone()));
+    }
     for (method, path, times, harm) in &case.faults {
         world.fault(method, path, *times, harm.clone());
     }
-    let process = start(&stage, case.act);
+    let process = stage.start(case.act);
     if let Some((method, path, change)) = case.meanwhile {
         wait_until(case.name, || world.lock().count(method, path) > 0);
         change(world);
+        gate.open();
     }
     let ran = Ran::of(process.wait_with_output().unwrap());
     let told = format!("{ran:?}\n{:?}", stage.audit());
@@ -144,26 +139,6 @@ fn run(case: &Case) -> Result<(), String> {
     let audit = stage.audit();
     let outcome = audit.first().and_then(outcome);
     require(audit.len() == 1 && outcome.is_some_and(case.outcome), format!("it ended as {outcome:?}"))
-}
-
-fn start(stage: &Stage, args: &[&str]) -> Child {
-    stage.lab.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
-}
-
-fn outcome(operation: &Operation) -> Option<&Outcome> {
-    match &operation.step {
-        Step::Ended { outcome, .. } => Some(outcome),
-        _ => None,
-    }
-}
-
-#[track_caller]
-fn wait_until(what: &str, done: impl Fn() -> bool) {
-    let began = Instant::now();
-    while !done() {
-        assert!(began.elapsed() < PATIENCE, "waited in vain: {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 /// Before anything is sent the very machine is looked at, and without that look nothing is sent.
@@ -209,7 +184,6 @@ fn what_changed_meanwhile_is_not_acted_on() {
     fn with(world: &Shared, change: impl Fn(&mut World)) {
         change(&mut world.lock());
     }
-    let late = || vec![("GET", THE_LOOK, 1, Harm::Delay(Duration::from_millis(800)))];
     let another = |outcome: &Outcome| *outcome == Outcome::NotSent(NotSent::AnotherMachine);
     let anew: fn(&Shared) = |world| {
         with(world, |world| {
@@ -220,7 +194,6 @@ fn what_changed_meanwhile_is_not_acted_on() {
     let seen = |change| Some(("GET", THE_LOOK, change));
     check(vec![
         Case {
-            faults: late(),
             meanwhile: seen(anew),
             exit: 4,
             says: "the id now names another machine",
@@ -228,7 +201,6 @@ fn what_changed_meanwhile_is_not_acted_on() {
             ..unsent("another machine has the id, stop", STOP)
         },
         Case {
-            faults: late(),
             meanwhile: seen(anew),
             exit: 4,
             says: "the id now names another machine",
@@ -236,7 +208,6 @@ fn what_changed_meanwhile_is_not_acted_on() {
             ..unsent("another machine has the id, release", RELEASE)
         },
         Case {
-            faults: late(),
             meanwhile: seen(|world| with(world, |world| world.machine(OLD_EXP).unwrap().life = Life::Running)),
             act: &["release", "old-exp", "--yes", "--lose-data"],
             exit: 4,
@@ -246,7 +217,6 @@ fn what_changed_meanwhile_is_not_acted_on() {
             ..unsent("somebody started what was to be released", START)
         },
         Case {
-            faults: late(),
             meanwhile: seen(|world| with(world, |world| world.machine(TRAINER).unwrap().disk_gb = 0)),
             exit: 4,
             says: "it would now delete what the plan did not show",
@@ -255,7 +225,6 @@ fn what_changed_meanwhile_is_not_acted_on() {
         },
         // LIFE-12
         Case {
-            faults: late(),
             meanwhile: seen(|world| with(world, |world| world.machine(TRAINER).unwrap().locked = true)),
             exit: 4,
             says: "locked",
@@ -263,15 +232,14 @@ fn what_changed_meanwhile_is_not_acted_on() {
             ..unsent("somebody locked it", STOP)
         },
         Case {
-            faults: late(),
             meanwhile: seen(|world| with(world, |world| world.machine(TRAINER).unwrap().life = Life::Stopped)),
             exit: 0,
             life: Life::Stopped,
-            outcome: is_done,
+            says: "nothing was sent: it is so already",
+            outcome: |outcome| *outcome == Outcome::NotSent(NotSent::AlreadySo),
             ..unsent("it stopped by itself", STOP)
         },
         Case {
-            faults: late(),
             meanwhile: seen(|world| with(world, |world| world.machine(TRAINER).unwrap().life = Life::Gone)),
             life: Life::Gone,
             says: "it is gone already",
@@ -352,24 +320,14 @@ fn a_refusal_is_read_back_and_told() {
 #[test]
 fn an_answer_that_proves_nothing_is_read_back_and_not_repeated() {
     let post = |harm| vec![("POST", "/action", 1, harm)];
-    let delete = |harm| vec![("DELETE", "", 1, harm)];
     let despite = |name, act| Case { says: "although", outcome: is_done_despite, ..base(name, act) };
     check(vec![
-        Case { faults: post(Harm::ApplyThenError(500)), ..despite("an error after the stop", STOP) },
         Case { faults: post(Harm::ApplyThenError(502)), ..despite("an error after the start", START) },
-        Case { faults: delete(Harm::ApplyThenError(500)), ..despite("an error after the release", RELEASE) },
-        Case { faults: delete(Harm::ApplyThenError(500)), ..despite("the same at Vast.ai", RELEASE_AT_VAST) },
-        Case {
-            faults: vec![("POST", "/terminate", 1, Harm::ApplyThenError(500))],
-            ..despite("the same at Lambda", RELEASE_AT_LAMBDA)
-        },
         Case { faults: post(Harm::CutBody), ..despite("half an answer to the stop", STOP) },
         Case {
             faults: vec![("POST", "/terminate", 1, Harm::CutBody)],
             ..despite("half an answer to the release", RELEASE_AT_LAMBDA)
         },
-        Case { faults: post(Harm::ApplyThenHang), ..despite("no answer to the stop", STOP) },
-        Case { faults: delete(Harm::ApplyThenHang), ..despite("no answer to the release", RELEASE) },
         Case { faults: post(Harm::Delay(Duration::from_secs(3))), ..base("a late answer", STOP) },
     ]);
 }
@@ -380,15 +338,12 @@ fn a_promise_is_proven_by_a_good_list_only() {
     fn lists_fail(world: &Shared, harm: Harm) {
         world.fault("GET", THE_LIST, 4, harm);
     }
-    let slow = |method, path| vec![(method, path, 1, Harm::Delay(Duration::from_millis(300)))];
     check(vec![
         Case {
-            faults: slow("POST", "/action"),
             meanwhile: Some(("POST", "/action", |world| lists_fail(world, html()))),
             ..base("pages instead of lists", STOP)
         },
         Case {
-            faults: slow("DELETE", ""),
             meanwhile: Some(("DELETE", "", |world| lists_fail(world, Harm::CutBody))),
             ..base("half a list", RELEASE)
         },
@@ -418,215 +373,7 @@ fn a_promise_that_is_not_kept_stays_under_way() {
     assert_eq!(stage.changes(), 1);
 }
 
-/// Where a process is held when it is killed.
-struct Held {
-    name: &'static str,
-    act: &'static [&'static str],
-    id: &'static str,
-    fault: Option<(&'static str, &'static str, Harm)>,
-    /// The request at which it is held.
-    at: (&'static str, &'static str),
-    /// The step that the journal has then.
-    step: &'static str,
-    /// How often it was sent.
-    sent: usize,
-    /// What the next screen says of it in Activity.
-    says: &'static str,
-    life: Life,
-    outcome: Option<fn(&Outcome) -> bool>,
-}
-
-/// Safety 5: `kill -9` at each step. The next screen reads back and ends it; nothing is sent a second time.
-#[test]
-fn a_killed_process_leaves_one_effect_or_none() {
-    let ended_first = |outcome: &Outcome| *outcome == Outcome::NotSent(NotSent::ProgramEnded);
-    let look = |act, id| Held {
-        name: "while it looks",
-        act,
-        id,
-        fault: Some(("GET", THE_LOOK, Harm::Hang)),
-        at: ("GET", THE_LOOK),
-        step: "checking",
-        sent: 0,
-        says: "rentop ended first",
-        life: Life::Running,
-        outcome: Some(ended_first),
-    };
-    let stop = || look(STOP, TRAINER);
-    let release = || look(RELEASE, TRAINER);
-    let cases = vec![
-        stop(),
-        release(),
-        Held {
-            name: "sent, and not carried out",
-            fault: Some(("POST", "/action", Harm::Hang)),
-            at: ("POST", "/action"),
-            step: "sending",
-            sent: 1,
-            says: "outcome unknown",
-            outcome: None,
-            ..stop()
-        },
-        Held {
-            name: "sent, and carried out",
-            fault: Some(("POST", "/action", Harm::ApplyThenHang)),
-            at: ("POST", "/action"),
-            step: "sending",
-            sent: 1,
-            says: "although",
-            life: Life::Stopped,
-            outcome: Some(is_done_despite),
-            ..stop()
-        },
-        Held {
-            name: "sent, and not carried out",
-            fault: Some(("DELETE", "", Harm::Hang)),
-            at: ("DELETE", ""),
-            step: "sending",
-            sent: 1,
-            says: "outcome unknown",
-            outcome: None,
-            ..release()
-        },
-        Held {
-            name: "sent, and carried out",
-            fault: Some(("DELETE", "", Harm::ApplyThenHang)),
-            at: ("DELETE", ""),
-            step: "sending",
-            sent: 1,
-            says: "although",
-            life: Life::Gone,
-            outcome: Some(is_done_despite),
-            ..release()
-        },
-        Held {
-            name: "accepted, at Vast.ai",
-            act: RELEASE_AT_VAST,
-            id: LORA,
-            fault: None,
-            at: ("DELETE", ""),
-            step: "confirming",
-            sent: 1,
-            says: "done",
-            life: Life::Gone,
-            outcome: Some(is_done),
-        },
-        Held {
-            name: "accepted",
-            fault: None,
-            at: ("POST", "/action"),
-            step: "confirming",
-            sent: 1,
-            says: "done and proven",
-            life: Life::Stopped,
-            outcome: Some(is_done),
-            ..stop()
-        },
-        Held {
-            name: "told to wait",
-            fault: Some((
-                "DELETE",
-                "",
-                Harm::Answer {
-                    status: 429,
-                    headers: vec![("retry-after", "60".to_owned())],
-                    content_type: "application/json",
-                    body: "{}".to_owned(),
-                },
-            )),
-            at: ("DELETE", ""),
-            step: "waiting",
-            sent: 1,
-            says: "refused",
-            outcome: Some(is_refused),
-            ..release()
-        },
-    ];
-    let failures: Vec<String> = std::thread::scope(|scope| {
-        let runs: Vec<_> = cases.iter().map(|held| scope.spawn(|| kill_and_go_on(held))).collect();
-        let told = runs.into_iter().zip(&cases).filter_map(|(run, held)| {
-            let why = run.join().expect("a case panicked; its message stands above").err()?;
-            Some(format!("{} {}: {why}", held.act[0], held.name))
-        });
-        told.collect()
-    });
-    assert!(failures.is_empty(), "{}", failures.join("\n"));
-}
-
-fn kill_and_go_on(held: &Held) -> Result<(), String> {
-    let stage = stage();
-    let world = stage.world_of(held.id);
-    // Long enough to be killed before a list proves anything.
-    world.lock().transition = jiff::SignedDuration::from_secs(4);
-    if let Some((method, path, harm)) = &held.fault {
-        world.fault(method, path, 1, harm.clone());
-    }
-    let mut process = start(&stage, held.act);
-    wait_until(held.name, || world.lock().count(held.at.0, held.at.1) > 0);
-    let step = || stage.audit().first().map(|operation| operation.step.word());
-    // A request that changes anything was on disk before the provider saw it.
-    let before = step();
-    wait_until(held.name, || step() == Some(held.step));
-    process.kill().unwrap();
-    process.wait().unwrap();
-    if held.sent > 0 && matches!(before, None | Some("checking")) {
-        return Err(format!("a request was on its way before its record: {before:?}"));
-    }
-    let require = |fact: bool, what: String| {
-        if fact { Ok(()) } else { Err(format!("{what}\n{:?}", stage.audit())) }
-    };
-    require(step() == Some(held.step), format!("killed at {:?} and not at {}", step(), held.step))?;
-    let mut screen = Terminal::start(&stage.lab, &[], 120, 30);
-    screen.wait_for("sd-lora");
-    screen.press("6");
-    screen.wait_for(held.says);
-    require(stage.changes() == held.sent, format!("sent {} times and not {}", stage.changes(), held.sent))?;
-    if let Some(is_right) = held.outcome {
-        let ended = || stage.audit().first().and_then(outcome).cloned();
-        wait_until(held.name, || ended().is_some());
-        require(ended().is_some_and(|outcome| is_right(&outcome)), format!("it ended as {:?}", ended()))?;
-    } else {
-        // Its row says so, too, and nothing can be taken back.
-        screen.press("1");
-        screen.wait_for("outcome unknown");
-        screen.press("u");
-        screen.wait_for("nothing can be taken back");
-        // Later it turns out to have been carried out.
-        let end = if held.act[0] == "stop" { Life::Stopped } else { Life::Gone };
-        world.lock().machine(held.id).unwrap().life = end;
-        screen.press("6");
-        screen.wait_for("although");
-        return require(stage.changes() == held.sent, "it was sent again".to_owned());
-    }
-    wait_until(held.name, || stage.life(held.id) == held.life);
-    require(stage.changes() == held.sent, "it was sent again".to_owned())
-}
-
-/// The same for a screen in its countdown: nothing is sent, now or later, and the journal says so.
-#[test]
-fn a_screen_killed_in_its_countdown_sends_nothing() {
-    let stage = stage();
-    let mut screen = Terminal::start(&stage.lab, &[], 100, 30);
-    screen.select("trainer");
-    screen.press("s");
-    screen.wait_for("s, u undo");
-    wait_until("the countdown on disk", || stage.audit().first().is_some_and(|op| op.step.word() == "countdown"));
-    screen.signal("KILL");
-    screen.wait_end();
-    let mut screen = Terminal::start(&stage.lab, &[], 100, 30);
-    screen.wait_for("trainer");
-    screen.press("6");
-    screen.wait_for("not sent: rentop ended first");
-    screen.press("1");
-    screen.wait("the row at rest", |text| {
-        text.lines().any(|line| line.contains("trainer") && line.contains('%') && !line.contains("undo"))
-    });
-    assert_eq!((stage.changes(), stage.life(TRAINER)), (0, Life::Running));
-    let outcomes: Vec<_> = stage.audit().iter().filter_map(outcome).cloned().collect();
-    assert_eq!(outcomes, [Outcome::NotSent(NotSent::ProgramEnded)]);
-}
-
-/// Leaving in order, by key or signal, in a countdown: the same, at once.
+/// Leaving in order, by key or signal, in a countdown: nothing is sent, now or later, and the journal says so.
 #[test]
 fn a_screen_left_in_its_countdown_writes_that_down() {
     for way in ["q", "\x03", "TERM", "HUP"] {
@@ -661,13 +408,15 @@ fn a_screen_left_in_its_countdown_writes_that_down() {
 fn without_its_record_nothing_is_sent() {
     for args in [STOP, RELEASE] {
         let stage = stage();
-        stage.runpod.fault("GET", THE_LOOK, 1, Harm::Delay(Duration::from_secs(2)));
-        let process = start(&stage, args);
+        let gate = Gate::default();
+        stage.runpod.fault("GET", THE_LOOK, 1, Harm::Hold(gate.clone()));
+        let process = stage.start(args);
         wait_until("the look", || stage.runpod.lock().count("GET", THE_LOOK) > 0);
         let ledger = Ledger::open(&stage.lab.state_dir(), jiff::Timestamp::now()).unwrap().0;
         let path = ledger.path().expect("it is a file").to_owned();
         drop(ledger);
         std::fs::rename(&path, path.with_extension("away")).unwrap();
+        gate.open();
         let ran = Ran::of(process.wait_with_output().unwrap()).ends_with(1);
         assert!(ran.stdout.contains("it could not be written down"), "{ran:?}");
         assert_eq!((stage.changes(), stage.life(TRAINER)), (0, Life::Running));
@@ -679,19 +428,16 @@ fn without_its_record_nothing_is_sent() {
 fn a_permit_is_not_used_where_nothing_may_be_changed() {
     for (whole, account) in [(true, false), (false, true), (false, false)] {
         let stage = stage();
-        let key_file = stage.lab.home.path().join("key");
-        std::fs::write(&key_file, support::KEY).unwrap();
-        std::fs::set_permissions(&key_file, std::fs::Permissions::from_mode(0o600)).unwrap();
-        let config = AccountConfig {
-            provider: providers::find("runpod").unwrap(),
-            name: "team".into(),
-            key: KeySource::File(key_file),
-            base_url: Some(stage.lab.url(0)),
-            read_only: account,
-            facts: BTreeMap::new(),
-        };
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        let outcome = runtime.block_on(released_by(&stage, config, whole));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let outcome = runtime.block_on(async {
+            let mut drive = Drive::over(&stage, Locks { whole, account });
+            drive.begin(Action::Release, TRAINER).await.unwrap();
+            let ended = |state: &State| state.world.operations.values().next().and_then(outcome).cloned();
+            drive.until("its end", |state| ended(state).is_some()).await.unwrap();
+            let outcome = ended(&drive.state).expect("it was waited for");
+            drive.end();
+            outcome
+        });
         let expected = usize::from(!whole && !account);
         assert_eq!(stage.changes(), expected, "{outcome:?}");
         if expected == 0 {
@@ -701,40 +447,6 @@ fn a_permit_is_not_used_where_nothing_may_be_changed() {
         }
         runtime.shutdown_timeout(Duration::from_millis(100));
     }
-}
-
-/// A release that was confirmed by a state without any guard, with a performer that has one.
-async fn released_by(stage: &Stage, config: AccountConfig, read_only: bool) -> Outcome {
-    let now = jiff::Timestamp::now();
-    let owner = Owner { host: "test".to_owned(), pid: std::process::id() };
-    let (inbox, outbox) = Inbox::new();
-    std::fs::create_dir_all(stage.lab.state_dir()).unwrap();
-    let keeper = Keeper::start(stage.lab.state_dir(), owner, outbox.clone(), false).unwrap();
-    let fixed = Fixed::default();
-    let accounts = vec![fleet::Account::new("team".into(), "runpod".into(), false)];
-    let world = state::World::new(accounts, Rules::default(), false, "test".to_owned(), now);
-    let state = State { world, view: View::new(fixed, Vec::new()), leaving: false };
-    let performer = Performer { accounts: Accounts::new([config]), keeper, outbox, read_only, preferences: None };
-    let mut errand = Errand::new(state, performer, inbox);
-    errand.start();
-    errand.run_until(|state| !state.world.fleet.instances.is_empty()).await.unwrap();
-    let known = errand.state.world.fleet.instances.keys().find(|identity| identity.id.as_str() == TRAINER);
-    let identity = known.expect("it was listed").clone();
-    let basis = Basis {
-        fleet: &errand.state.world.fleet,
-        settings: &errand.state.world.settings,
-        under_way: &[],
-        read_only: false,
-        now,
-    };
-    let plan = Box::new(plan(basis, Action::Release, &[identity]));
-    let begin = Intent::Begin { plan, authority: Authority::LoseData };
-    errand.take(Event::World(WorldEvent::Intent(begin)));
-    let ended = |state: &State| state.world.operations.values().next().and_then(outcome).cloned();
-    errand.run_until(|state| ended(state).is_some()).await.unwrap();
-    let outcome = ended(&errand.state).expect("it was waited for");
-    errand.end();
-    outcome
 }
 
 /// DATA-05: an action that loses data is never begun by a yes alone, whatever fails around it.

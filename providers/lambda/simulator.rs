@@ -209,7 +209,7 @@ async fn terminate(State(shared): State<Shared>, body: Bytes) -> Response {
 /// The status stays `active` during a restart.
 async fn restart(State(shared): State<Shared>, body: Bytes) -> Response {
     let mut world = shared.lock();
-    operate(&mut world, &body, "restart", "restarted_instances", |_, _| ())
+    operate(&mut world, &body, "restart", "restarted_instances", |world, id| world.did(id, "restart"))
 }
 
 fn operate(world: &mut World, body: &[u8], action: &str, list: &str, carry_out: fn(&mut World, &str)) -> Response {
@@ -289,6 +289,7 @@ async fn delete_file_system(State(shared): State<Shared>, Path(id): Path<String>
         ),
         Some(store) => {
             store.gone = true;
+            world.did(&id, "delete");
             data(json!({"deleted_ids": [id]}))
         }
     }

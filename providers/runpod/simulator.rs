@@ -307,6 +307,7 @@ fn begin(world: &mut World, id: &str, action: &str) -> Result<(), Denied> {
             if let Some(machine) = world.machine(id) {
                 machine.started_at = Some(now);
             }
+            world.did(id, "restart");
         }
         _ => world.release(id),
     }
@@ -341,6 +342,7 @@ async fn delete_volume(State(sim): State<Sim>, Path(id): Path<String>) -> Respon
     match world.stores.iter_mut().find(|store| store.id == id && !store.gone) {
         Some(store) => {
             store.gone = true;
+            world.did(&id, "delete");
             StatusCode::NO_CONTENT.into_response()
         }
         None => problem(404, "Not Found", "network volume not found"),

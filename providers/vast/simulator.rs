@@ -301,6 +301,7 @@ async fn reboot(State(desk): State<Desk>, Path(id): Path<String>) -> Response {
     desk.ends(machine, due, false);
     machine.life = Life::Starting;
     machine.next = Some((due, Life::Running));
+    world.did(&id, "restart");
     done()
 }
 
@@ -364,6 +365,7 @@ async fn delete_volume(State(desk): State<Desk>, Query(asked): Asked) -> Respons
     match world.stores.iter_mut().find(|store| store.id == *id && !store.gone) {
         Some(store) => {
             store.gone = true;
+            world.did(id, "delete");
             done()
         }
         None => refuse(404, "no_such_volume", "Volume with that ID does not exist."),

@@ -67,6 +67,11 @@ pub enum WorldEvent {
         op: OpId,
         error: String,
     },
+    /// An action was not begun, since another process has one on the same resource in hand.
+    Forestalled {
+        op: OpId,
+        by: Owner,
+    },
     /// Something about the ledger that a person should know.
     Ledger(LedgerNotice),
     Intent(Intent),

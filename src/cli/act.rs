@@ -157,14 +157,16 @@ fn ask(question: &str) -> Result<String, Stop> {
 /// What the end of an action means for a script.
 fn exit(operation: &Operation) -> Exit {
     match &operation.step {
-        Step::Ended { outcome: Outcome::Done { .. }, .. } | Step::Confirming { .. } => Exit::Done,
+        Step::Ended { outcome: Outcome::Done { .. } | Outcome::NotSent(NotSent::AlreadySo), .. }
+        | Step::Confirming { .. } => Exit::Done,
         Step::Ended {
             outcome:
                 Outcome::NotSent(
                     NotSent::AnotherMachine
                     | NotSent::PhaseChanged { .. }
                     | NotSent::PlanChanged
-                    | NotSent::NotOffered(_),
+                    | NotSent::NotOffered(_)
+                    | NotSent::UnderWay { .. },
                 ),
             ..
         } => Exit::Refused,

@@ -1,7 +1,7 @@
 //! Every action, step by step: what is written here is on the disk before anything is sent.
 
 use jiff::Timestamp;
-use rusqlite::params;
+use rusqlite::{Transaction, params};
 
 use super::{Durability, Ledger, LedgerError, row};
 use crate::rules::memory::Owner;
@@ -40,6 +40,12 @@ const ADD_LINE: &str = "
     INSERT INTO journal (op, at, account, kind, id, generation, step, state)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
 
+const IS_KNOWN: &str = "SELECT 1 FROM operation WHERE op = $1";
+
+/// Whatever the generation: a request names the id alone.
+const UNFINISHED_ON: &str = "
+    SELECT state, host, pid FROM operation WHERE ended_at IS NULL AND account = $1 AND kind = $2 AND id = $3";
+
 const AUDIT: &str = "SELECT state FROM operation WHERE began_at >= $1 ORDER BY began_at DESC, op DESC LIMIT $2";
 
 const LINES: &str = "SELECT state, at, step FROM journal WHERE op = $1 ORDER BY entry";
@@ -48,6 +54,18 @@ impl Ledger {
     /// Writes an action down as it is now, as a new line of the journal and as its present state. On the disk
     /// when this returns; after an error, nothing of it is.
     pub fn record(&mut self, operation: &Operation, owner: &Owner, now: Timestamp) -> Result<(), LedgerError> {
+        self.record_unless_taken(operation, owner, now, &|_, _| false)
+    }
+
+    /// The same, but an action is not begun beside another one on the same resource of which `in_hand` says that
+    /// its process sees to it. Of two that begin at once the first is written down, and the second is not.
+    pub fn record_unless_taken(
+        &mut self,
+        operation: &Operation,
+        owner: &Owner,
+        now: Timestamp,
+        in_hand: &dyn Fn(&Operation, &Owner) -> bool,
+    ) -> Result<(), LedgerError> {
         let state = row::write(operation)?;
         let target = &operation.target.identity;
         let (account, id) = (target.account.as_str(), target.id.as_str());
@@ -58,6 +76,9 @@ impl Ledger {
             _ => None,
         };
         self.write(Durability::Now, |transaction| {
+            if let Some(other) = taken_by(transaction, operation, in_hand)? {
+                return Err(LedgerError::UnderWay(other));
+            }
             let written = transaction.prepare_cached(KEEP_OPERATION)?.execute(params![
                 operation.id.0,
                 operation.action.word(),
@@ -104,6 +125,34 @@ impl Ledger {
         }
         Ok(lines)
     }
+}
+
+/// The process that has another action on the resource in hand; `None` for an action that was begun before, or
+/// that ends.
+fn taken_by(
+    transaction: &Transaction,
+    operation: &Operation,
+    in_hand: &dyn Fn(&Operation, &Owner) -> bool,
+) -> Result<Option<Owner>, LedgerError> {
+    if operation.is_ended() || transaction.prepare_cached(IS_KNOWN)?.exists(params![operation.id.0])? {
+        return Ok(None);
+    }
+    let target = &operation.target.identity;
+    let mut statement = transaction.prepare_cached(UNFINISHED_ON)?;
+    let mut rows =
+        statement.query(params![target.account.as_str(), row::kind_word(target.kind), target.id.as_str()])?;
+    while let Some(row) = rows.next()? {
+        if let Some((_, owner)) = read_with_owner(row).filter(|(other, owner)| in_hand(other, owner)) {
+            return Ok(Some(owner));
+        }
+    }
+    Ok(None)
+}
+
+/// An action in a row's first column, and its process in the next two; `None` when this version cannot read it.
+pub(super) fn read_with_owner(row: &rusqlite::Row) -> Option<(Operation, Owner)> {
+    let owner = Owner { host: row::text(row, 1)?.to_owned(), pid: row.get(2).ok()? };
+    Some((read_operation(row)?, owner))
 }
 
 /// The action in a row's first column; `None` when this version cannot read it.
@@ -199,6 +248,59 @@ mod tests {
         }
         assert_eq!(ledger.audit(10, None).unwrap(), [first]);
         assert_eq!(ledger.journal(OpId(1)).unwrap().len(), 1);
+    }
+
+    /// Two processes at the same instant, each with a connection of its own.
+    #[test]
+    fn of_many_that_begin_on_one_resource_at_once_one_is_written_down() {
+        const PROCESSES: u32 = 4;
+        let dir = folder();
+        let start = std::sync::Barrier::new(PROCESSES as usize);
+        let begun: Vec<_> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..PROCESSES)
+                .map(|pid| {
+                    let (dir, start) = (&dir, &start);
+                    scope.spawn(move || {
+                        let mut ledger = open(dir);
+                        let looking = operation(pid.into(), Step::Checking { looks: 1, next_look: None });
+                        start.wait();
+                        ledger.record_unless_taken(&looking, &owner(pid), at("10:00"), &|_, _| true)
+                    })
+                })
+                .collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        let first = begun.iter().position(Result::is_ok).expect("one of them") as u32;
+        for (pid, begun) in (0..).zip(begun).filter(|(pid, _)| *pid != first) {
+            assert!(matches!(&begun, Err(LedgerError::UnderWay(by)) if *by == owner(first)), "{pid}: {begun:?}");
+        }
+        assert_eq!(ids(&open(&dir).audit(10, None).unwrap()), [i64::from(first)]);
+    }
+
+    #[test]
+    fn an_action_gives_way_to_what_is_in_hand_on_the_same_resource_only() {
+        let looking = |id| operation(id, Step::Checking { looks: 1, next_look: None });
+        let theirs = |_: &Operation, by: &Owner| *by == owner(7);
+        let mut ledger = Ledger::in_memory().unwrap();
+        let mut begin = |operation: &Operation, by| {
+            ledger.record_unless_taken(operation, &owner(by), at("10:00"), &theirs).map_err(|error| error.to_string())
+        };
+        begin(&looking(1), 7).unwrap();
+        assert_eq!(begin(&looking(2), 8).unwrap_err(), "desk (7) has another action on it under way");
+        // Another generation of the id is the same id to the provider.
+        let mut again = looking(3);
+        again.target.identity.generation = 5;
+        begin(&again, 8).unwrap_err();
+        // That it came to nothing is written down all the same.
+        begin(&operation(2, done("10:01")), 8).unwrap();
+        let mut another = looking(4);
+        another.target.identity.id = "pod-b".into();
+        begin(&another, 8).unwrap();
+        // What was begun goes on, whoever begins beside it.
+        begin(&operation(1, sending()), 7).unwrap();
+        begin(&operation(1, done("10:02")), 7).unwrap();
+        begin(&looking(5), 8).unwrap();
+        begin(&looking(6), 9).unwrap();
     }
 
     #[test]

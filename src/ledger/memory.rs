@@ -97,7 +97,7 @@ impl Ledger {
         instances.sort_unstable_by(|one: &Known<Instance>, two| one.identity.cmp(&two.identity));
         storage.sort_unstable_by(|one: &Known<StorageItem>, two| one.identity.cmp(&two.identity));
         let settings: BTreeMap<Identity, Setting> = recall.rows(SETTINGS, params![], setting)?.into_iter().collect();
-        let unfinished = recall.rows(UNFINISHED, params![], unfinished)?;
+        let unfinished = recall.rows(UNFINISHED, params![], journal::read_with_owner)?;
         let recent = recall.rows(RECENTLY_ENDED, params![RECENT], journal::read_operation)?;
         let rows = recall.unreadable;
         let notices = if rows > 0 { vec![LedgerNotice::Unreadable { rows }] } else { Vec::new() };
@@ -108,7 +108,7 @@ impl Ledger {
     /// read is left out.
     pub fn unfinished(&self) -> Result<Vec<(Operation, Owner)>, LedgerError> {
         let mut recall = Recall { connection: &self.main, newer: self.read_only, unreadable: 0 };
-        recall.rows(UNFINISHED, params![], unfinished)
+        recall.rows(UNFINISHED, params![], journal::read_with_owner)
     }
 
     /// Writes down what one poll changed. Usage is not kept: it changes at every look.
@@ -237,11 +237,6 @@ fn known<T: DeserializeOwned>(identity: Identity, row: &rusqlite::Row) -> Option
         gone_at: row::maybe_time(row.get(8).ok()?)?,
         row: row::read(row::text(row, 9)?)?,
     })
-}
-
-fn unfinished(row: &rusqlite::Row) -> Option<(Operation, Owner)> {
-    let owner = Owner { host: row::text(row, 1)?.to_owned(), pid: row.get(2).ok()? };
-    Some((row::read::<Operation>(row::text(row, 0)?)?, owner))
 }
 
 fn setting(row: &rusqlite::Row) -> Option<(Identity, Setting)> {

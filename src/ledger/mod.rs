@@ -12,7 +12,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior, ffi};
 
-use crate::rules::memory::LedgerNotice;
+use crate::rules::memory::{LedgerNotice, Owner};
 use crate::rules::saga::OpId;
 
 mod collector;
@@ -49,6 +49,9 @@ pub enum LedgerError {
     /// No locks there: two processes could not be kept apart.
     #[error("the ledger's folder does not support file locks (a network folder?): {why}")]
     NoLocks { why: String },
+    /// Another process has an action on the same resource in hand.
+    #[error("{} ({}) has another action on it under way", .0.host, .0.pid)]
+    UnderWay(Owner),
     /// Two actions with one id: the first one's record is kept.
     #[error("action {} is already in the ledger with another start or target", .0.0)]
     OpTaken(OpId),

@@ -108,6 +108,8 @@ pub enum NotSent {
     AnotherMachine,
     /// It is gone already, so there was nothing to stop or start.
     NoLongerThere,
+    /// It is already where the action was to bring it.
+    AlreadySo,
     /// Its phase is no longer the one that the plan was made for.
     PhaseChanged {
         was: Phase,
@@ -121,6 +123,11 @@ pub enum NotSent {
     CouldNotLook(String),
     /// The step could not be written down.
     CouldNotRecord(String),
+    /// Another rentop on the same ledger has an action on it in hand.
+    UnderWay {
+        host: String,
+        pid: u32,
+    },
 }
 
 /// How an action ended.
@@ -240,6 +247,12 @@ pub enum Input {
     Superseded,
     /// The record that a request waited for could not be written, so the request was not sent.
     NotRecorded(String),
+    /// Its beginning was not written down, and nothing after it will be sent: another process has an action on the
+    /// same resource in hand.
+    Forestalled {
+        host: String,
+        pid: u32,
+    },
     LookedUp(Result<Found, ProviderError>),
     Acted(Result<Accepted, ProviderError>),
     /// What a poll of the account said about the target.
@@ -397,10 +410,12 @@ impl Operation {
                 self.abandon(NotSent::TakenBack, now)
             }
             (Step::Overdue { .. }, Input::Superseded) => self.end(Outcome::Unproven, now),
-            (Step::Sending { .. }, Input::NotRecorded(error)) => {
-                self.sent -= 1;
-                self.sent_at = self.sent_at.filter(|_| self.sent > 0);
-                self.abandon(NotSent::CouldNotRecord(error), now)
+            (Step::Sending { .. }, Input::NotRecorded(error)) => self.unsent(NotSent::CouldNotRecord(error), now),
+            (Step::Sending { .. }, Input::Forestalled { host, pid }) => {
+                self.unsent(NotSent::UnderWay { host, pid }, now)
+            }
+            (Step::Countdown { .. } | Step::Checking { .. }, Input::Forestalled { host, pid }) => {
+                self.abandon(NotSent::UnderWay { host, pid }, now)
             }
             (Step::Countdown { until } | Step::Waiting { until, .. }, Input::Tick) if now >= until => self.check(),
             (Step::Checking { looks, .. }, Input::LookedUp(answer)) => self.checked(answer, looks, now),
@@ -439,17 +454,17 @@ impl Operation {
             }
         };
         if self.sent == 0 {
-            return match self.objection(&found) {
+            let reason = match self.objection(&found) {
                 // One "no such id" before anything was sent proves no release: the lists settle what it is.
-                _ if found == Found::NoSuchId => {
-                    let mut orders = self.end(Outcome::NotSent(NotSent::NoLongerThere), now);
-                    orders.push(Order::Refresh);
-                    orders
-                }
-                _ if self.proven_by(&found) && !self.is_another(&found) => self.proven(None, now),
-                Some(objection) => self.end(Outcome::NotSent(objection), now),
-                None => self.send(now),
+                _ if found == Found::NoSuchId => NotSent::NoLongerThere,
+                // Whoever brought it there: it was not this action, which saves nothing by it.
+                _ if self.proven_by(&found) && !self.is_another(&found) => NotSent::AlreadySo,
+                Some(objection) => return self.end(Outcome::NotSent(objection), now),
+                None => return self.send(now),
             };
+            let mut orders = self.end(Outcome::NotSent(reason), now);
+            orders.push(Order::Refresh);
+            return orders;
         }
         let refusal = self.answer.clone().unwrap_or_default();
         match self.came_true(&found, refusal.clone(), now) {
@@ -536,6 +551,13 @@ impl Operation {
                 _ => self.verify(line(&error)),
             },
         }
+    }
+
+    /// The request that was to be sent was not.
+    fn unsent(&mut self, reason: NotSent, now: Timestamp) -> Vec<Order> {
+        self.sent -= 1;
+        self.sent_at = self.sent_at.filter(|_| self.sent > 0);
+        self.abandon(reason, now)
     }
 
     /// Goes no further. Where nothing was sent, that is the end; a refused request is read back first.

@@ -1,5 +1,6 @@
 //! The ledger's thread: SQL blocks, so it has a thread of its own and hears of work by a channel.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
@@ -57,7 +58,7 @@ impl Keeper {
             if let (Some(report), Some(path)) = (report, ledger.as_ref().and_then(Ledger::path)) {
                 look_after(path.to_owned(), report);
             }
-            Desk { ledger, owner, outbox, collector: None }.serve(todo);
+            Desk { ledger, owner, outbox, collector: None, forestalled: BTreeSet::new() }.serve(todo);
         })?;
         Ok(Keeper { work, thread: Some(thread) })
     }
@@ -142,6 +143,8 @@ struct Desk {
     outbox: Outbox,
     /// What was told last.
     collector: Option<Collector>,
+    /// Actions that were not begun, until the state has heard of it and ends them.
+    forestalled: BTreeSet<OpId>,
 }
 
 impl Desk {
@@ -196,20 +199,13 @@ impl Desk {
         match ledger.unfinished() {
             Ok(mut unfinished) => {
                 let here = |owner: &Owner| owner.host == self.owner.host && *owner != self.owner;
-                unfinished.retain(|(operation, owner)| here(owner) && self.is_orphaned(operation, owner));
+                unfinished.retain(|(operation, owner)| here(owner) && is_orphaned(operation, owner, &self.owner));
                 if !unfinished.is_empty() {
                     self.outbox.put(Event::World(WorldEvent::Orphaned(unfinished)));
                 }
             }
             Err(error) => tracing::warn!(%error, "what others left under way is not known"),
         }
-    }
-
-    /// What a living process has under way is its own business.
-    fn is_orphaned(&self, operation: &Operation, owner: &Owner) -> bool {
-        // After a restart of the system another process may have its number.
-        let another = || process_began(owner.pid).is_some_and(|began| began > operation.began_at + CLOCK_STEP);
-        owner.host != self.owner.host || *owner == self.owner || !process_is_alive(owner.pid) || another()
     }
 
     fn recall(&mut self) {
@@ -222,7 +218,7 @@ impl Desk {
                 (Default::default(), vec![LedgerNotice::NotWritable { why: error.to_string() }])
             }
         };
-        memory.unfinished.retain(|(operation, owner)| self.is_orphaned(operation, owner));
+        memory.unfinished.retain(|(operation, owner)| is_orphaned(operation, owner, &self.owner));
         self.outbox.put(Event::World(WorldEvent::Remembered { memory: Box::new(memory), notices }));
     }
 
@@ -239,19 +235,34 @@ impl Desk {
     }
 
     fn record(&mut self, operation: &Operation, then: Option<OnDisk>) {
+        let op = operation.id;
+        // What is still on its way here was asked for before the state heard of it.
+        if self.forestalled.contains(&op) && !operation.is_ended() {
+            return;
+        }
+        self.forestalled.remove(&op);
+        // One that is overdue gives way to what the person decides now.
+        let in_hand = |other: &Operation, owner: &Owner| !other.is_overdue() && !is_orphaned(other, owner, &self.owner);
         let recorded = match self.ledger.as_mut() {
             None => Err("the ledger is not open".to_owned()),
             // A ledger in memory would forget the action with the program: nothing is sent on its word.
             Some(ledger) if then.is_some() && ledger.path().is_none() => Err("the ledger is not on disk".to_owned()),
-            Some(ledger) => ledger.record(operation, &self.owner, clock::now()).map_err(|error| error.to_string()),
+            Some(ledger) => match ledger.record_unless_taken(operation, &self.owner, clock::now(), &in_hand) {
+                Err(LedgerError::UnderWay(by)) => {
+                    tracing::warn!(?by, operation = op.0, "not begun: another process has one on it under way");
+                    self.forestalled.insert(op);
+                    self.outbox.put(Event::World(WorldEvent::Forestalled { op, by }));
+                    return;
+                }
+                recorded => recorded.map_err(|error| error.to_string()),
+            },
         };
         match (recorded, then) {
             (Ok(()), Some(then)) => then(),
             (Ok(()), None) => {}
             (Err(error), then) => {
-                tracing::error!(%error, operation = operation.id.0, "a step could not be written down");
+                tracing::error!(%error, operation = op.0, "a step could not be written down");
                 if then.is_some() {
-                    let op: OpId = operation.id;
                     self.outbox.put(Event::World(WorldEvent::NotRecorded { op, error }));
                 }
             }
@@ -265,6 +276,13 @@ impl Desk {
             self.outbox.put(Event::World(WorldEvent::Ledger(LedgerNotice::NotWritable { why: error.to_string() })));
         }
     }
+}
+
+/// Whether nobody sees to an action any more: what a living process has under way is its own business.
+fn is_orphaned(operation: &Operation, owner: &Owner, us: &Owner) -> bool {
+    // After a restart of the system another process may have its number.
+    let another = || process_began(owner.pid).is_some_and(|began| began > operation.began_at + CLOCK_STEP);
+    owner.host != us.host || owner == us || !process_is_alive(owner.pid) || another()
 }
 
 /// Who collects, given how the claim went and who did before.
@@ -315,8 +333,13 @@ fn process_is_alive(_: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::samples::{at, folder, operation, owner, sending};
+    use crate::ledger::samples::{at, done, folder, operation, owner, sending};
+    use crate::rules::saga::Step;
     use crate::runtime::Inbox;
+
+    fn desk(ledger: Option<Ledger>, owner: Owner, outbox: Outbox) -> Desk {
+        Desk { ledger, owner, outbox, collector: None, forestalled: BTreeSet::new() }
+    }
 
     async fn record_and_send(state_dir: PathBuf) -> (bool, Vec<Event>) {
         let (mut inbox, outbox) = Inbox::new();
@@ -359,11 +382,9 @@ mod tests {
     #[test]
     fn a_process_that_began_after_the_action_has_it_not_in_hand() {
         let began = process_began(std::process::id()).unwrap();
-        let (_inbox, outbox) = Inbox::new();
-        let desk = Desk { ledger: None, owner: owner(1), outbox, collector: None };
         let orphaned = |began_at| {
             let operation = Operation { began_at, ..operation(1, sending()) };
-            desk.is_orphaned(&operation, &owner(std::process::id()))
+            is_orphaned(&operation, &owner(std::process::id()), &owner(1))
         };
         assert!(!orphaned(began));
         assert!(orphaned(began - SignedDuration::from_hours(1)));
@@ -381,10 +402,55 @@ mod tests {
             ledger.record(&operation(id, sending()), owner, at("10:00")).unwrap();
         }
         let (mut inbox, outbox) = Inbox::new();
-        Desk { ledger: Some(ledger), owner: us, outbox, collector: None }.claim();
+        desk(Some(ledger), us, outbox).claim();
         let collector = Event::World(WorldEvent::Collector(Collector::Us));
         let orphaned = Event::World(WorldEvent::Orphaned(vec![(operation(2, sending()), dead)]));
         assert_eq!(std::iter::from_fn(|| inbox.ready()).collect::<Vec<_>>(), [collector, orphaned]);
+    }
+
+    /// Safety: what was not begun is not sent either, even when the other one ends before the state heard of it.
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn an_action_that_came_second_is_never_sent() {
+        let dir = folder();
+        let looking = |id| operation(id, Step::Checking { looks: 1, next_look: None });
+        // The parent of this process lives as long as it does.
+        let other = owner(std::os::unix::process::parent_id());
+        let began_at = clock::now();
+        let (mut theirs, _) = Ledger::open(dir.path(), began_at).unwrap();
+        let first = Operation { began_at, ..looking(1) };
+        theirs.record(&first, &other, began_at).unwrap();
+
+        let (mut inbox, outbox) = Inbox::new();
+        let (ours, _) = Ledger::open(dir.path(), began_at).unwrap();
+        let mut desk = desk(Some(ours), owner(std::process::id()), outbox);
+        desk.record(&looking(2), None);
+        let forestalled = Event::World(WorldEvent::Forestalled { op: OpId(2), by: other.clone() });
+        assert_eq!(inbox.ready(), Some(forestalled));
+
+        theirs.record(&Operation { step: done("10:01"), ..first }, &other, began_at).unwrap();
+        desk.record(&operation(2, sending()), Some(Box::new(|| panic!("it was sent"))));
+        desk.record(&operation(2, done("10:01")), None);
+        assert_eq!(inbox.ready(), None);
+        let steps: Vec<String> = theirs.journal(OpId(2)).unwrap().into_iter().map(|line| line.step).collect();
+        assert_eq!(steps, ["ended"]);
+    }
+
+    /// What is overdue, and what nobody sees to any more, stands in nobody's way.
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn an_action_begins_beside_what_is_overdue_or_was_left() {
+        let overdue = Step::Overdue { since: at("10:03"), doubt: None, absences: 0, next_look: None };
+        let alive = owner(std::os::unix::process::parent_id());
+        for (step, by) in [(overdue, alive), (sending(), owner(i32::MAX as u32))] {
+            let mut ledger = Ledger::in_memory().unwrap();
+            ledger.record(&Operation { began_at: clock::now(), ..operation(1, step) }, &by, at("10:00")).unwrap();
+            let (mut inbox, outbox) = Inbox::new();
+            let mut desk = desk(Some(ledger), owner(std::process::id()), outbox);
+            desk.record(&operation(2, Step::Checking { looks: 1, next_look: None }), None);
+            assert_eq!(inbox.ready(), None);
+            assert_eq!(desk.ledger.unwrap().journal(OpId(2)).unwrap().len(), 1);
+        }
     }
 
     /// An audit that finds nothing says that nothing was ever done.
@@ -395,7 +461,7 @@ mod tests {
         let (work, todo) = mpsc::channel();
         work.send(Work::Audit(10, answer)).unwrap();
         drop(work);
-        Desk { ledger: None, owner: owner(1), outbox, collector: None }.serve(todo);
+        desk(None, owner(1), outbox).serve(todo);
         assert!(asked.await.unwrap().is_err());
     }
 }

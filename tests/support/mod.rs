@@ -30,6 +30,8 @@ pub struct Account {
 pub struct Lab {
     pub home: TempDir,
     pub config: String,
+    /// Provider and name of each account.
+    pub accounts: Vec<[&'static str; 2]>,
     runtime: tokio::runtime::Runtime,
     simulators: Vec<Simulator>,
 }
@@ -46,7 +48,8 @@ impl Lab {
     pub fn new(accounts: Vec<Account>) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let home = tempfile::tempdir().unwrap();
-        let mut lab = Lab { home, config: "timezone = \"UTC\"\n".to_owned(), runtime, simulators: Vec::new() };
+        let config = "timezone = \"UTC\"\n".to_owned();
+        let mut lab = Lab { home, config, accounts: Vec::new(), runtime, simulators: Vec::new() };
         for account in accounts {
             let routes = match account.provider {
                 "runpod" => providers::runpod::simulator::routes(account.world.clone()),
@@ -62,6 +65,7 @@ impl Lab {
                 simulator.url(),
                 account.extra,
             ));
+            lab.accounts.push([account.provider, account.name]);
             lab.simulators.push(simulator);
         }
         lab.write_config();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
-use providers::model::{AccountName, Identity, Instance, Usage};
+use providers::model::{AccountName, Identity, Instance, ResourceKind, Usage};
 use providers::provider::Poll;
 
 use crate::app::effect::Effect;
@@ -63,6 +63,9 @@ pub fn update(world: &mut World, event: WorldEvent, now: Timestamp) -> Vec<Effec
         }
         WorldEvent::Acted { op, answer } => advance(world, op, Input::Acted(answer), now),
         WorldEvent::NotRecorded { op, error } => advance(world, op, Input::NotRecorded(error), now),
+        WorldEvent::Forestalled { op, by: Owner { host, pid } } => {
+            advance(world, op, Input::Forestalled { host, pid }, now)
+        }
         WorldEvent::Ledger(notice) => {
             note(world, notice);
             vec![]
@@ -75,7 +78,11 @@ impl World {
     /// Whether an account is asked more often, since an action on it waits to be proven. What is overdue may
     /// stay so for days, and is looked at by the usual polls.
     fn watches(&self, account: &AccountName) -> bool {
-        self.under_way().any(|operation| {
+        self.watched(account).next().is_some()
+    }
+
+    fn watched(&self, account: &AccountName) -> impl Iterator<Item = &Operation> {
+        self.under_way().filter(|operation| {
             operation.target.identity.account == *account && !operation.in_countdown() && !operation.is_overdue()
         })
     }
@@ -148,8 +155,12 @@ fn ask_due(world: &mut World, now: Timestamp) -> Vec<Effect> {
         .collect();
     due.into_iter()
         .filter_map(|name| {
+            // What is not asked for at every poll is, as long as a deletion waits to be proven by it.
+            let of_storage = |operation: &Operation| operation.target.identity.kind == ResourceKind::Storage;
+            let storage_watched = world.watched(&name).any(of_storage);
             let account = world.fleet.account_mut(&name)?;
-            let ask = account.pacing.ask(now, account.tenant_checked);
+            let mut ask = account.pacing.ask(now, account.tenant_checked);
+            ask.storage |= storage_watched;
             Some(Effect::Poll { account: name, ask, asked_at: now })
         })
         .collect()

@@ -9,7 +9,7 @@ use crate::app::{next_wake, update as take};
 use crate::rules::memory::Owner;
 use crate::rules::plan::{self, Basis};
 use crate::rules::saga::Permit;
-use crate::rules::samples::{at, fleet, identity, instance, listed};
+use crate::rules::samples::{at, fleet, identity, instance, item_identity, listed, of_tenant, volume, with_storage};
 use crate::rules::settings::{Rules, Setting};
 
 /// A program over one account, `team`, told by events at their times.
@@ -224,6 +224,42 @@ fn an_action_is_seen_to_its_end_also_after_the_claim_was_lost() {
     assert!(story.state.world.operations[&op].is_ended());
     story.tick_at("10:02:00");
     assert_eq!(story.polls(), 0, "the other one collects");
+}
+
+/// Storage is listed once a minute, and a deletion is proven by two lists where nobody can be asked by id.
+#[test]
+fn a_deletion_that_waits_for_its_proof_asks_for_storage_at_every_poll() {
+    let mut story = Story::collecting();
+    let asks_storage = |story: &Story| {
+        let asked = story.effects.iter().find_map(|effect| match effect {
+            Effect::Poll { ask, .. } => Some(ask.storage),
+            _ => None,
+        });
+        asked.expect("a poll")
+    };
+    let answer = || {
+        of_tenant(with_storage(listed(vec![instance("a", Phase::Running, "1")]), vec![volume("vol", "1", &[])]), "us")
+    };
+    story.tick_at("10:00:20").answer(answer());
+    story.tick_at("10:00:40");
+    assert!(!asks_storage(&story), "nobody waits for it");
+    story.answer(answer());
+    let world = &story.state.world;
+    let basis =
+        Basis { fleet: &world.fleet, settings: &world.settings, under_way: &[], read_only: false, now: story.now };
+    let plan = Box::new(plan::plan(basis, Action::Delete, &[item_identity("team", "vol")]));
+    story.intend(Intent::Begin { plan, authority: Authority::LoseData });
+    let op = story.state.world.under_way().map(|operation| operation.id).max().expect("an action under way");
+    let found = Ok(providers::provider::Found::CannotAsk);
+    story.hear(WorldEvent::LookedUp { op: Some(op), identity: item_identity("team", "vol"), found });
+    story.hear(WorldEvent::Acted { op, answer: Ok(Accepted::Done) });
+    for clock in ["10:00:45", "10:00:50", "10:00:55"] {
+        if story.team().pacing.in_flight.is_none() {
+            story.tick_at(clock);
+        }
+        assert!(asks_storage(&story), "{clock}");
+        story.answer(answer());
+    }
 }
 
 /// What is still billing after its deadline may stay so for days.

@@ -601,11 +601,13 @@ pub fn not_sent(reason: &NotSent) -> String {
         NotSent::TooLate => "未发出：间隔太久，请重新操作".to_owned(),
         NotSent::AnotherMachine => "未发出：该 ID 现在是另一台机器".to_owned(),
         NotSent::NoLongerThere => "未发出：实例已不存在".to_owned(),
+        NotSent::AlreadySo => "未发出：已经如此，无需操作".to_owned(),
         NotSent::PhaseChanged { was, is } => format!("未发出：状态由{}变为{}", phase(*was), phase(*is)),
         NotSent::PlanChanged => "未发出：现在会删除确认时未列出的数据".to_owned(),
         NotSent::NotOffered(refusal) => format!("未发出：{}", self::refusal(refusal)),
         NotSent::CouldNotLook(error) => format!("未发出：无法先行核对：{error}"),
         NotSent::CouldNotRecord(error) => format!("未发出：无法写入账本：{error}"),
+        NotSent::UnderWay { host, pid } => format!("未发出：{host}（{pid}）对它的另一操作正在进行"),
     }
 }
 

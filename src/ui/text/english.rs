@@ -638,11 +638,13 @@ pub fn not_sent(reason: &NotSent) -> String {
         NotSent::TooLate => "not sent: too late, ask for it again".to_owned(),
         NotSent::AnotherMachine => "not sent: the id now names another machine".to_owned(),
         NotSent::NoLongerThere => "not sent: it is gone already".to_owned(),
+        NotSent::AlreadySo => "nothing was sent: it is so already".to_owned(),
         NotSent::PhaseChanged { was, is } => format!("not sent: it was {} and is now {}", phase(*was), phase(*is)),
         NotSent::PlanChanged => "not sent: it would now delete what the plan did not show".to_owned(),
         NotSent::NotOffered(refusal) => format!("not sent: {}", self::refusal(refusal)),
         NotSent::CouldNotLook(error) => format!("not sent: it could not be looked at first: {error}"),
         NotSent::CouldNotRecord(error) => format!("not sent: it could not be written down: {error}"),
+        NotSent::UnderWay { host, pid } => format!("not sent: {host} ({pid}) has another action on it under way"),
     }
 }
 
