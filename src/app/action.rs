@@ -133,9 +133,9 @@ impl Action {
         matches!(self, Action::Down | Action::Up | Action::PageDown | Action::PageUp)
     }
 
-    /// What a second press would undo or make worse: a key that is held must not come to it twice, although
-    /// its first repeat comes late.
-    pub fn is_weighty(self) -> bool {
-        matches!(self, Action::StopOrStart | Action::End | Action::Confirm | Action::Protect | Action::Mine)
+    /// A second press undoes the first, and nobody would see it: a key that is held must not come to it twice,
+    /// although its first repeat comes late.
+    pub fn toggles(self) -> bool {
+        matches!(self, Action::Protect | Action::Mine)
     }
 }

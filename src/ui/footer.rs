@@ -28,26 +28,29 @@ pub fn paint(paint: &mut Paint, scene: &Scene, area: Rect) -> Option<Position> {
         Some(shown) => vec![run(scene.message(&shown.message), message_role(&shown.message))],
         None => counts(scene),
     };
-    let left_width = runs_width(&left);
-    let room = line.width.saturating_sub(left_width + 3);
-    // A window names its own keys.
-    let mut hints = match scene.state.view.modals.last() {
-        None => hints(scene, room),
-        Some(_) => Runs::new(),
+    let room = line.width.saturating_sub(runs_width(&left) + 3);
+    let hints = match (scene.state.view.modals.last(), message) {
+        // A window names its own keys.
+        (Some(_), _) => Runs::new(),
+        (None, None) => hints(scene, room, |binding| {
+            binding.danger || matches!(binding.action, Action::Palette | Action::Help | Action::Quit | Action::TakeBack)
+        }),
+        // What is said goes before what can be pressed; what has no room can be read in full.
+        (None, Some(shown)) => {
+            let hints = hints(scene, room, |binding| binding.action == Action::TakeBack);
+            let cut = runs_width(&hints) > room;
+            if shown.message.is_bad() && (cut || room == 0) { [in_full(scene), hints].concat() } else { hints }
+        }
     };
-    let cut = runs_width(&hints) + 1 + left_width > line.width;
-    if cut && scene.state.view.modals.is_empty() && message.is_some_and(|shown| shown.message.is_bad()) {
-        let language = scene.look.language;
-        let in_full = vec![
-            run(scene.key_of(Action::Problem), Role::Accent),
-            plain(format!(" {}  ", language.word(Word::InFull))),
-        ];
-        hints = [in_full, hints].concat();
-    }
     let end = line.width.saturating_sub(runs_width(&hints));
     paint.runs(line.x, line.y, end.max(1) - 1, &left);
     paint.runs_right(line.x, line.y, line.width, &hints);
     None
+}
+
+fn in_full(scene: &Scene) -> Runs {
+    let key = scene.key_of(Action::Problem);
+    vec![run(key, Role::Accent), plain(format!(" {}  ", scene.look.language.word(Word::InFull)))]
 }
 
 fn message_role(message: &Msg) -> Role {
@@ -97,9 +100,8 @@ fn counts(scene: &Scene) -> Runs {
     out
 }
 
-/// As many hints as fit; what ends and stops things, the ways to everything else, out, and back from an action are
-/// never left out.
-fn hints(scene: &Scene, room: u16) -> Runs {
+/// As many hints as fit, and those that are kept in any case.
+fn hints(scene: &Scene, room: u16, kept: impl Fn(&Binding) -> bool) -> Runs {
     let tab = scene.state.view.tab;
     let mut hints: Vec<(bool, Runs)> = scene
         .state
@@ -109,19 +111,17 @@ fn hints(scene: &Scene, room: u16) -> Runs {
         .of(tab)
         .filter_map(|binding| {
             let hint = hint_of(scene, binding)?;
-            let last = binding.danger
-                || matches!(binding.action, Action::Palette | Action::Help | Action::Quit | Action::TakeBack);
             let key = binding.keys.first().map(|key| scene.shown_key(*key)).unwrap_or_default();
             let (key_role, role) =
                 if available(scene, binding.action) { (Role::Accent, Role::Plain) } else { (Role::Dim, Role::Dim) };
             let text = scene.message(&hint);
-            Some((last, vec![run(key, key_role), run(format!(" {text}"), role)]))
+            Some((kept(binding), vec![run(key, key_role), run(format!(" {text}"), role)]))
         })
         .collect();
     let needed =
         |hints: &[(bool, Runs)]| hints.iter().map(|(_, runs)| runs_width(runs) + 2).sum::<u16>().saturating_sub(2);
     while needed(&hints) > room
-        && let Some(at) = hints.iter().rposition(|(last, _)| !last)
+        && let Some(at) = hints.iter().rposition(|(kept, _)| !kept)
     {
         hints.remove(at);
     }

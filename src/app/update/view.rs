@@ -101,7 +101,7 @@ fn is_held(view: &View, listener: Listener, key: Key, last: Option<(Key, Timesta
     if action.is_some_and(Action::moves) {
         return false;
     }
-    let within = if action.is_some_and(Action::is_weighty) { FIRST_REPEAT } else { HELD };
+    let within = if action.is_some_and(Action::toggles) { FIRST_REPEAT } else { HELD };
     let same = |before: Key| Key { repeat: false, ..before } == Key { repeat: false, ..key };
     key.repeat || last.is_some_and(|(before, at)| same(before) && now.duration_since(at) < within)
 }
