@@ -288,6 +288,8 @@ pub enum Consequence {
     Gone(Identity),
     /// A row is not what the ledger last wrote down.
     Changed(Identity),
+    /// It costs something else than before.
+    Repriced(Identity),
 }
 
 /// Every account and every resource that is known.
@@ -708,6 +710,7 @@ impl<T: Row> Table<T> for BTreeMap<Identity, Known<T>> {
         row.set_created_at(row.created_at().or(known.row.created_at()));
         let back = known.is_gone();
         let changed = known.row.differs(&mut row) || known.missing_since.is_some() || back;
+        let repriced = changed && !back && known.row.rates() != row.rates();
         known.row = row;
         known.last_seen = now;
         known.missing_since = None;
@@ -715,6 +718,9 @@ impl<T: Row> Table<T> for BTreeMap<Identity, Known<T>> {
         known.gone_at = None;
         if back {
             consequences.push(Consequence::Appeared(identity.clone()));
+        }
+        if repriced {
+            consequences.push(Consequence::Repriced(identity.clone()));
         }
         if changed {
             consequences.push(Consequence::Changed(identity));

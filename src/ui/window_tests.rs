@@ -1,12 +1,16 @@
 //! The Storage view and the windows, as snapshots.
 
+use jiff::SignedDuration;
 use providers::model::{Attachment, Component, Phase, Rates, StorageItem, StorageKind};
 use providers::provider::Part;
+use ratatui::style::Modifier;
 
 use super::testing::*;
 use super::tests::{check, fleet};
+use super::text::Language;
 use crate::app::action::Code;
 use crate::app::event::WorldEvent;
+use crate::app::next_wake;
 use crate::rules::memory::{Collector, Owner};
 use crate::rules::samples;
 
@@ -156,9 +160,30 @@ fn what_was_said_can_be_read_in_full() {
     check("problem_said", &[(80, 24)], || {
         let mut story = fleet();
         let owner = Owner { host: "desk".to_owned(), pid: 4711 };
-        let until = story.now + jiff::SignedDuration::from_secs(30);
+        let until = story.now + SignedDuration::from_secs(30);
         story.world(WorldEvent::Collector(Collector::Other { owner, until }));
         story.press("xe");
         story
     });
+}
+
+/// A figure that has just changed is bright for a second, and the frame without it is painted in time.
+#[test]
+fn a_changed_rate_is_bright_for_a_moment() {
+    let mut story = Story::over(&["runpod/team"]);
+    let row = |hourly: &str| instance("a", "trainer", "H100 SXM", 8, usd(hourly), usd("0.08"));
+    story.poll("team", vec![row("21")]).wait(1);
+    let bright = |story: &mut Story| {
+        let buffer = story.paint(80, 24, &look(Language::English)).0;
+        let line: String = (0..80).map(|x| buffer[(x, 3)].symbol()).collect();
+        let at = line.char_indices().position(|(at, _)| line[at..].starts_with(".0")).expect("the rate") as u16;
+        buffer[(at, 3)].style().add_modifier.contains(Modifier::BOLD)
+    };
+    assert!(!bright(&mut story));
+    story.poll("team", vec![row("22")]);
+    assert!(bright(&mut story));
+    let wake = next_wake(&story.state, story.now).unwrap();
+    assert!(wake.duration_since(story.now) <= SignedDuration::from_secs(1));
+    story.wait(1);
+    assert!(!bright(&mut story));
 }

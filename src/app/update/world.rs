@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
-use providers::model::{AccountName, Identity, Instance, ResourceKind, Usage};
+use providers::model::{AccountName, Identity, ResourceKind, Usage};
 use providers::provider::Poll;
 
 use crate::app::effect::Effect;
@@ -272,14 +272,11 @@ fn polled(world: &mut World, name: &AccountName, asked_at: Timestamp, poll: Poll
         Some((rows, account.balance.clone(), account.balance_error.clone(), account.problems.clone()))
     };
     let before = basis(world);
-    let rate = |known: &Known<Instance>| known.row.rates.lines.iter().map(|line| line.rate.picos()).sum::<i64>();
-    let rates: Vec<(Identity, i64)> =
-        world.fleet.instances_of(name).map(|known| (known.identity.clone(), rate(known))).collect();
     let consequences = world.fleet.absorb(name, poll, now);
     world.bright.retain(|_, since| now.duration_since(*since) < BRIGHT);
-    for (identity, before) in rates {
-        if world.fleet.instances.get(&identity).is_some_and(|known| rate(known) != before) {
-            world.bright.insert(identity, now);
+    for consequence in &consequences {
+        if let Consequence::Repriced(identity) = consequence {
+            world.bright.insert(identity.clone(), now);
         }
     }
     world.changed |= !consequences.is_empty() || !watched.is_empty() || before != basis(world);
@@ -326,7 +323,7 @@ fn follow(world: &World, name: &AccountName, consequences: Vec<Consequence>) -> 
                 keep.instances.extend(world.fleet.instances.get(&identity).cloned());
                 keep.storage.extend(world.fleet.storage.get(&identity).cloned());
             }
-            Consequence::Appeared(_) | Consequence::Gone(_) => {}
+            Consequence::Appeared(_) | Consequence::Gone(_) | Consequence::Repriced(_) => {}
         }
     }
     if world.collects() && account.as_of.is_some() {
