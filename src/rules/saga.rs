@@ -151,7 +151,12 @@ pub enum Outcome {
 impl Outcome {
     /// It did not do what was asked for, and nobody wanted it so.
     pub fn is_bad(&self) -> bool {
-        !matches!(self, Outcome::Done { despite: None } | Outcome::Queued(_) | Outcome::NotSent(NotSent::TakenBack))
+        !matches!(
+            self,
+            Outcome::Done { despite: None }
+                | Outcome::Queued(_)
+                | Outcome::NotSent(NotSent::TakenBack | NotSent::AlreadySo)
+        )
     }
 }
 
