@@ -1,6 +1,7 @@
 //! One list on the screen: its lines, its cursor, and what was chosen for it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use jiff::Timestamp;
 use providers::model::Identity;
@@ -132,13 +133,13 @@ impl Listing {
             match Filter::parse(&rest) {
                 Ok(filter) => break filter,
                 Err(error) => {
-                    // Blanks of the same length keep the places of what stands behind.
-                    rest.replace_range(error.at.clone(), &" ".repeat(error.at.len()));
-                    let unreadable = error.at.is_empty();
+                    let at = unreadable(&rest, error.at.clone());
                     self.filter_error.get_or_insert(error);
-                    if unreadable {
+                    if rest[at.clone()].trim().is_empty() {
                         break Filter::default();
                     }
+                    // Blanks of the same length keep the places of what stands behind.
+                    rest.replace_range(at.clone(), &" ".repeat(at.len()));
                 }
             }
         };
@@ -205,4 +206,14 @@ impl Listing {
         }
         self.top = self.top.min(self.lines.len().saturating_sub(height));
     }
+}
+
+/// A part of a text that is to be left out. It is widened until it holds more than blanks: what stands between quotes
+/// may be blank and is still read.
+fn unreadable(text: &str, mut at: Range<usize>) -> Range<usize> {
+    while text[at.clone()].trim().is_empty() && at != (0..text.len()) {
+        at.start = text[..at.start].char_indices().next_back().map_or(0, |(before, _)| before);
+        at.end += text[at.end..].chars().next().map_or(0, char::len_utf8);
+    }
+    at
 }

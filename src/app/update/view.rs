@@ -25,6 +25,9 @@ const HELD: SignedDuration = SignedDuration::from_millis(150);
 /// The first repeat of a held key comes this late at the latest, as keyboards are set up.
 const FIRST_REPEAT: SignedDuration = SignedDuration::from_millis(700);
 
+/// So many characters of a pasted text are taken: nobody searches for more, and each is looked for in every row.
+const PASTED: usize = 200;
+
 /// So long after the cursor came to another row by itself a key that ends something may be meant for the one before.
 const JUMPED: SignedDuration = SignedDuration::from_millis(500);
 
@@ -109,7 +112,7 @@ fn is_held(view: &View, listener: Listener, key: Key, last: Option<(Key, Timesta
 /// A pasted text goes into a filter or the palette as text, and nowhere else.
 fn pasted(state: &mut State, text: &str, now: Timestamp) {
     let insert = |input: &mut Input| {
-        for c in clean(text).chars() {
+        for c in clean(text).chars().take(PASTED) {
             input.handle(InputRequest::InsertChar(c));
         }
     };
