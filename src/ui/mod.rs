@@ -34,6 +34,8 @@ mod window_tests;
 use jiff::Timestamp;
 use ratatui::layout::{Position, Rect};
 
+use crate::app::action::Action;
+use crate::app::keymap::key_name;
 use crate::app::layout::Frame as Heights;
 use crate::app::state::{Modal, State, Tab};
 use paint::Paint;
@@ -58,7 +60,7 @@ pub fn draw(frame: &mut ratatui::Frame, state: &State, look: &Look, now: Timesta
 /// Paints everything and says where a text is being typed.
 fn screen(paint: &mut Paint, area: Rect, state: &State, now: Timestamp) -> Option<Position> {
     if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
-        too_small(paint, area);
+        too_small(paint, area, state);
         return None;
     }
     let scene = Scene::new(state, paint.look, now);
@@ -117,9 +119,11 @@ fn screen(paint: &mut Paint, area: Rect, state: &State, now: Timestamp) -> Optio
     }
 }
 
-fn too_small(paint: &mut Paint, area: Rect) {
+fn too_small(paint: &mut Paint, area: Rect, state: &State) {
     let (width, height) = SMALLEST;
-    let line = paint.look.language.phrase(&Phrase::TooSmall { width, height });
+    let quit = state.view.fixed.keys.key_of(Action::Quit).map(key_name).unwrap_or_default();
+    let under_way = matches!(state.view.modals.last(), Some(Modal::Leave)).then(|| state.world.under_way().count());
+    let line = paint.look.language.phrase(&Phrase::TooSmall { width, height, quit: &quit, under_way });
     let x = area.x + area.width.saturating_sub(format::width(&line)) / 2;
     let y = area.y + area.height.saturating_sub(1) / 2;
     paint.text(x, y, area.right().saturating_sub(x), &line, Role::Plain);

@@ -391,7 +391,8 @@ fn asks(scene: &Scene, plan: &Plan, field: Option<&Input>) -> Vec<Runs> {
     }
     match (&plan.confirmation, field) {
         (Confirmation::Countdown, _) => {
-            let text = language.phrase(&Phrase::Confirm { action: plan.action, count: plan.targets.len() });
+            let (action, count, undo) = (plan.action, plan.targets.len(), scene.key_of(Meaning::TakeBack));
+            let text = language.phrase(&Phrase::Confirm { action, count, undo: &undo });
             vec![vec![run(format!("{}  ", scene.key_in(Place::Plan, Meaning::Confirm)), Role::Accent), plain(text)]]
         }
         (Confirmation::Typed(_), None) => {
