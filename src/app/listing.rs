@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use jiff::Timestamp;
-use providers::model::Identity;
+use providers::model::{Action, Identity};
 
 use super::message::{GroupName, QuickName, SortName};
 use super::rows::{GroupKey, GroupSum};
@@ -30,7 +30,7 @@ pub struct Listing {
     pub sums: BTreeMap<GroupKey, GroupSum>,
     /// How many rows the filters hide.
     pub hidden: usize,
-    /// How many of the marked rows are among those.
+    /// How many of the marked rows are not among the lines: hidden by a filter, or folded away.
     pub hidden_marks: usize,
     /// Where the cursor is, by what stands there and not by place.
     pub cursor: Option<Line>,
@@ -59,8 +59,10 @@ pub struct Listing {
     pub(super) touched: bool,
     /// Where the cursor was, for when its line goes.
     pub(super) cursor_was: usize,
-    /// When the cursor last came to another line without a key.
+    /// When the cursor last came to another line without a key, or its row got another meaning.
     pub(super) cursor_jumped: Option<Timestamp>,
+    /// What stop-or-start would do to the instance under the cursor, as of the last frame.
+    pub(super) means: Option<(Identity, Action)>,
 }
 
 impl Default for Listing {
@@ -87,6 +89,7 @@ impl Default for Listing {
             touched: false,
             cursor_was: 0,
             cursor_jumped: None,
+            means: None,
         }
     }
 }
@@ -149,6 +152,13 @@ impl Listing {
             // What passes is placed by the order, not by where it once was.
             self.ranks.clear();
         }
+    }
+
+    /// Counts the marked rows that are not among the lines.
+    pub(super) fn count_hidden_marks(&mut self) {
+        let marked = |line: &&Line| matches!(line, Line::Resource(identity) if self.marks.contains(identity));
+        let shown = if self.marks.is_empty() { 0 } else { self.lines.iter().filter(marked).count() };
+        self.hidden_marks = self.marks.len() - shown;
     }
 
     /// Hides nothing.

@@ -141,7 +141,8 @@ fn hints(scene: &Scene, room: u16, kept: impl Fn(&Binding) -> bool) -> Runs {
 
 /// The hint of a binding as it is now; `None` keeps it out.
 fn hint_of(scene: &Scene, binding: &Binding) -> Option<Msg> {
-    if scene.state.view.list().lines.is_empty() && !available(scene, binding.action) {
+    let nothing = scene.state.view.list().lines.is_empty() || scene.state.view.offers_shown();
+    if nothing && !available(scene, binding.action) {
         return None;
     }
     match binding.action {
@@ -179,6 +180,7 @@ fn can_take_back(scene: &Scene) -> bool {
 fn available(scene: &Scene, action: Action) -> bool {
     let view = &scene.state.view;
     match action {
+        _ if view.offers_shown() && action.is_about_rows() => false,
         Action::StopOrStart | Action::End if scene.only_looks_on() => false,
         Action::StopOrStart => {
             pointed(scene).is_some_and(|known| scene.hindrance(known, first_action(scene, known)).is_none())

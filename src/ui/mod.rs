@@ -43,10 +43,8 @@ use scene::Scene;
 use text::Phrase;
 use theme::Role;
 
+pub use crate::app::layout::SMALLEST;
 pub use look::{Look, answers, has_a_mouse};
-
-/// The smallest screen that shows anything but how small it is.
-pub const SMALLEST: (u16, u16) = (60, 16);
 
 /// Paints everything.
 pub fn draw(frame: &mut ratatui::Frame, state: &State, look: &Look, now: Timestamp) {
@@ -83,13 +81,15 @@ fn screen(paint: &mut Paint, area: Rect, state: &State, now: Timestamp) -> Optio
         Tab::Storage => storage::paint(paint, &scene, list),
         Tab::Activity => activity::paint(paint, &scene, list),
     }
-    if heights.details > 0 {
+    // What is offered has the room to itself.
+    let rows = !state.view.offers_shown();
+    if heights.details > 0 && rows {
         details::below(paint, &scene, below);
     }
-    if heights.side > 0 {
+    if heights.side > 0 && rows {
         let top = area.y + heights.header + heights.trouble;
-        let rows = area.height - heights.header - heights.trouble - heights.footer;
-        details::side(paint, &scene, Rect::new(area.x + list_width, top, heights.side, rows));
+        let height = area.height - heights.header - heights.trouble - heights.footer;
+        details::side(paint, &scene, Rect::new(area.x + list_width, top, heights.side, height));
     }
     let footer = Rect { y: area.bottom() - heights.footer, height: heights.footer, ..area };
     let cursor = footer::paint(paint, &scene, footer);
