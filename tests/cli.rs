@@ -182,7 +182,7 @@ fn storage_speaks_to_people_in_their_language_and_to_spreadsheets_in_numbers() {
     assert!(text.lines().any(|line| line.starts_with("waste: ~$") && line.ends_with(" a month")), "{text}");
     let output = three.lab.command(&["storage"]).env("RENTOP_LANG", "zh-CN").output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    assert!(text.contains("未挂载") && text.lines().any(|line| line.starts_with("浪费: 每月 ~$")), "{text}");
+    assert!(text.contains("未挂载") && text.lines().any(|line| line.starts_with("浪费：每月 ~$")), "{text}");
     let csv = three.lab.run(&["storage", "--csv"]).ends_with(0).stdout;
     let volume = csv.lines().find(|line| line.contains("nv1")).unwrap();
     assert!(volume.contains(",network_volume,,waste,200,,"), "{volume}");
@@ -412,6 +412,58 @@ fn a_bad_config_names_file_line_and_key() {
     lab.write_config();
     let ran = lab.run(&["ls"]).ends_with(2);
     assert!(ran.stderr.contains("config.toml:3:1") && ran.stderr.contains("`provider`"), "{}", ran.stderr);
+}
+
+/// Keys by which a slip of the finger would do harm, or that mean two things, are no keys: told with file and line,
+/// by the screen as by a command, before anything is asked or sent.
+#[test]
+fn keys_that_would_do_harm_are_refused_with_file_line_and_key() {
+    let cases = [
+        ("group = \"o\"", "keys.group: o means sort there already"),
+        ("columns = \"X\"", "keys.columns: X is a Shift away from x, which ends or stops things"),
+        ("end = \"d\"", "keys.end: d is beside s, and both end or stop things"),
+        ("confirm = \"enter\"", "keys.confirm: enter and space never confirm a plan"),
+        ("end = \"esc\"", "keys.end: esc always means back"),
+        ("realease = \"t\"", "keys.realease: there is no such action"),
+        ("end = [\"delete\", \"hyper-x\"]", "keys.end: `hyper-x` is no key"),
+    ];
+    for (line, told) in cases {
+        let mut three = three();
+        three.lab.config = format!("[keys]\n{line}\n").replacen("[keys]", "timezone = \"UTC\"\n[keys]", 1)
+            + three.lab.config.strip_prefix("timezone = \"UTC\"\n").unwrap();
+        three.lab.write_config();
+        let ran = three.lab.run(&["ls"]).ends_with(2);
+        assert!(ran.stderr.contains("config.toml:3:") && ran.stderr.contains(told), "{}", ran.stderr);
+        #[cfg(unix)]
+        {
+            let mut terminal = support::terminal::Terminal::start(&three.lab, &[], 200, 30);
+            let status = terminal.wait_end();
+            assert_eq!(status.exit_code(), 2);
+            let text = terminal.text();
+            assert!(text.contains("config.toml:3:") && text.contains(told), "{text}");
+        }
+        assert_eq!(three.runpod.lock().seen.len(), 0, "it was asked before the keys were read");
+    }
+}
+
+/// What fits is taken: the keys of the config are those of the screen.
+#[cfg(unix)]
+#[test]
+fn the_keys_of_the_config_are_those_of_the_screen() {
+    let mut three = three();
+    three.lab.config.push_str("[keys]\nend = \"delete\"\nundo = \"z\"\nquit = \"w\"\n");
+    three.lab.write_config();
+    let mut terminal = support::terminal::Terminal::start(&three.lab, &[], 120, 30);
+    terminal.select("infer");
+    terminal.wait_for("delete release");
+    terminal.press("x");
+    terminal.press("\u{1b}[3~");
+    terminal.wait_for("delete  release: asks for its name first");
+    terminal.press("\u{1b}");
+    terminal.wait("the plan to close", |text| !text.contains("asks for its name first"));
+    terminal.press("w");
+    assert_eq!(terminal.wait_end().exit_code(), 0);
+    assert_eq!(three.lambda.lock().count("POST", ""), 0);
 }
 
 #[test]

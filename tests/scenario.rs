@@ -1,346 +1,24 @@
-//! Stories through `app::update`: events at their times, the effects that come of them, and at telling moments
-//! the screen. No task, no sleep, no provider: polls are values.
+//! What becomes of the fleet, of actions and of accounts: stories through `app::update`, the screen at telling moments.
+
+mod support;
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use providers::error::{ErrorKind, ProviderError, RequestLine};
-use providers::gpu::Gpus;
-use providers::model::{
-    AccountName, Component, DataKind, DataPlace, Effect as Deed, Identity, Instance, Market, Offer, Offers, Phase,
-    Rates, Refusal, Remark, ResourceKind, Tenant,
-};
+use providers::model::{AccountName, Instance, Offer, Phase, Refusal, Remark, Tenant};
 use providers::money::{Currency, Rate};
 use providers::provider::{Accepted, Found, Part, Poll, Reading};
-use ratatui::Terminal;
-use ratatui::backend::TestBackend;
 use rentop::app::action::{Code, Key};
 use rentop::app::event::{Intent, ViewEvent, WorldEvent};
 use rentop::app::listing::Line;
 use rentop::app::message::SortName;
-use rentop::app::state::{Fixed, Modal, OfferedAccount, Question, View, World};
-use rentop::app::{self, Effect, Event, State};
-use rentop::config::Language;
-use rentop::rules::fleet::{Account, Freshness, Known};
+use rentop::app::state::{Modal, OfferedAccount, Question};
+use rentop::app::{Effect, Event};
+use rentop::rules::fleet::{Freshness, Known};
 use rentop::rules::memory::{AccountMemory, Collector, Memory, Owner};
-use rentop::rules::saga::{NotSent, OpId, Operation, Outcome, Permit, Step};
-use rentop::rules::settings::Rules;
-use rentop::ui::{self, Look};
-
-/// `HH:MM:SS` of 2026-11-30, UTC.
-fn at(clock: &str) -> Timestamp {
-    format!("2026-11-30T{clock}Z").parse().unwrap()
-}
-
-fn identity(account: &str, id: &str) -> Identity {
-    Identity { account: account.into(), kind: ResourceKind::Instance, id: id.into(), generation: 0 }
-}
-
-fn usd(hourly: &str) -> Rate {
-    Rate::per_hour(hourly.parse().unwrap(), Currency::USD).unwrap()
-}
-
-fn disk() -> DataPlace {
-    DataPlace { kind: DataKind::VolumeDisk, name: None, path: Some("/workspace".into()), size_gb: Some(100.into()) }
-}
-
-/// An instance at so many dollars an hour: a stop keeps its disk for 0.01, a release loses it.
-fn instance(id: &str, phase: Phase, hourly: &str) -> Instance {
-    let at_rest = matches!(phase, Phase::Stopped | Phase::Reclaimed);
-    let offer = |fits: bool, deed: Deed| if fits { Offer::Yes(deed) } else { Offer::No(Refusal::WrongPhase) };
-    let costs = |rate: &str, component| Rates::known().with(component, usd(rate));
-    let stop = Deed { rates_after: costs("0.01", Component::Disk), kept: vec![disk()], ..Deed::default() };
-    let start = Deed { rates_after: costs("1", Component::Compute), ..Deed::default() };
-    Instance {
-        id: id.into(),
-        name: Some(id.to_owned()),
-        phase,
-        provider_phase: None,
-        note: None,
-        remarks: Vec::new(),
-        market: Market::OnDemand,
-        gpus: Some(Gpus::parse("RTX 4090", Some(1), None)),
-        rates: costs(hourly, if at_rest { Component::Disk } else { Component::Compute }),
-        created_at: Some(at("00:00:00")),
-        started_at: (phase == Phase::Running).then(|| at("00:00:00")),
-        ends_at: None,
-        usage: None,
-        ssh: None,
-        region: None,
-        labels: BTreeMap::new(),
-        mounts: Vec::new(),
-        offers: Offers {
-            stop: offer(phase == Phase::Running, stop),
-            start: offer(at_rest, start),
-            restart: Offer::No(Refusal::NotOffered),
-            release: offer(true, Deed { rates_after: Rates::known(), lost: vec![disk()], ..Deed::default() }),
-        },
-        page: None,
-    }
-}
-
-fn running(id: &str, hourly: &str) -> Instance {
-    instance(id, Phase::Running, hourly)
-}
-
-fn stopped(id: &str) -> Instance {
-    instance(id, Phase::Stopped, "0.01")
-}
-
-fn other() -> Collector {
-    Collector::Other { owner: Owner { host: "desk".to_owned(), pid: 4711 }, until: at("23:00:00") }
-}
-
-/// A program's life so far.
-struct Story {
-    state: State,
-    now: Timestamp,
-    effects: Vec<Effect>,
-}
-
-impl Story {
-    /// A screen over accounts at Vast.ai that has just learnt that it collects, and that the ledger is empty.
-    fn over(accounts: &[&str], clock: &str) -> Self {
-        let mut story = Story::opened(accounts, clock);
-        story.world(WorldEvent::Collector(Collector::Us));
-        story.remember(Memory::default());
-        story
-    }
-
-    /// A screen that has not heard of its ledger yet.
-    fn opened(accounts: &[&str], clock: &str) -> Self {
-        let now = at(clock);
-        let accounts = accounts.iter().map(|name| Account::new((*name).into(), "vast".into(), false)).collect();
-        let fixed = Fixed { config_path: "~/.config/rentop/config.toml".to_owned(), ..Fixed::default() };
-        let world = World::new(accounts, Rules::default(), false, "ana@desk".to_owned(), now);
-        let mut state = State { world, view: View::new(fixed, Vec::new()), leaving: false };
-        let effects = app::update::start(&mut state, now);
-        assert_eq!(effects, [Effect::Claim, Effect::Recall]);
-        Story { state, now, effects: Vec::new() }
-    }
-
-    fn remember(&mut self, memory: Memory) {
-        self.world(WorldEvent::Remembered { memory: Box::new(memory), notices: Vec::new() });
-    }
-
-    fn event(&mut self, event: Event) {
-        self.effects.extend(app::update(&mut self.state, event, self.now));
-    }
-
-    fn world(&mut self, event: WorldEvent) {
-        self.event(Event::World(event));
-    }
-
-    /// Time passes, and the program wakes whenever it wants to.
-    fn until(&mut self, clock: &str) -> &mut Self {
-        self.pass(at(clock))
-    }
-
-    fn pass(&mut self, until: Timestamp) -> &mut Self {
-        assert!(until >= self.now, "time does not run backwards");
-        while let Some(wake) = app::next_wake(&self.state, self.now).filter(|wake| *wake <= until) {
-            self.now = wake.max(self.now + SignedDuration::from_millis(1));
-            self.world(WorldEvent::Tick);
-        }
-        self.now = self.now.max(until);
-        self
-    }
-
-    fn wait_ms(&mut self, milliseconds: i64) -> &mut Self {
-        self.pass(self.now + SignedDuration::from_millis(milliseconds))
-    }
-
-    /// When the poll under way was asked; waits for one.
-    fn asked(&mut self, account: &str) -> Timestamp {
-        for _ in 0..1000 {
-            if let Some(asked) = self.account(account).pacing.in_flight {
-                return asked;
-            }
-            self.wait_ms(500);
-        }
-        panic!("{account} is never asked");
-    }
-
-    fn answer(&mut self, account: &str, poll: Poll) {
-        let asked_at = self.asked(account);
-        self.world(WorldEvent::Polled { account: account.into(), asked_at, poll: Box::new(poll) });
-    }
-
-    /// The poll under way, or the next one, lists these and nothing else.
-    fn lists(&mut self, account: &str, rows: Vec<Instance>) -> &mut Self {
-        self.answer(account, listed(rows));
-        self
-    }
-
-    fn fails(&mut self, account: &str, kind: ErrorKind) -> &mut Self {
-        let error = ProviderError {
-            provider: "vast".into(),
-            account: account.into(),
-            request: RequestLine("GET /api/v1/instances".to_owned()),
-            kind,
-        };
-        self.answer(account, Poll { instances: Part::Failed(error), ..listed(vec![]) });
-        self
-    }
-
-    /// The last question by id, of an action or of the fleet, is answered so.
-    fn found(&mut self, found: Found) {
-        let asked = self.effects.iter().rev().find_map(|effect| match effect {
-            Effect::Lookup { op, identity } => Some((*op, identity.clone())),
-            _ => None,
-        });
-        let (op, identity) = asked.expect("nothing was asked by id");
-        self.world(WorldEvent::LookedUp { op, identity, found: Ok(found) });
-    }
-
-    /// Presses keys, a third of a second apart.
-    fn press(&mut self, keys: &str) -> &mut Self {
-        for c in keys.chars() {
-            let key = if c == '\n' { Key::plain(Code::Enter) } else { Key::char(c) };
-            self.key(key);
-        }
-        self
-    }
-
-    fn key(&mut self, key: Key) {
-        self.wait_ms(800);
-        self.event(Event::View(ViewEvent::Key(key)));
-    }
-
-    fn code(&mut self, code: Code) -> &mut Self {
-        self.key(Key::plain(code));
-        self
-    }
-
-    fn paste(&mut self, text: &str) {
-        self.event(Event::View(ViewEvent::Paste(text.to_owned())));
-    }
-
-    /// Puts the cursor on a row.
-    fn on(&mut self, id: &str) -> &mut Self {
-        self.code(Code::Home);
-        while self.selected() != Some(id) {
-            let before = self.state.view.fleet.cursor.clone();
-            self.code(Code::Down);
-            assert_ne!(before, self.state.view.fleet.cursor, "there is no row {id}");
-        }
-        self
-    }
-
-    fn selected(&self) -> Option<&str> {
-        self.state.view.list().selected().map(|identity| identity.id.as_str())
-    }
-
-    fn account(&self, name: &str) -> &Account {
-        self.state.world.fleet.account(&name.into()).unwrap()
-    }
-
-    fn row(&self, account: &str, id: &str) -> &Known<Instance> {
-        &self.state.world.fleet.instances[&identity(account, id)]
-    }
-
-    fn burn(&self) -> (Rate, Rate) {
-        let totals = &self.state.world.totals;
-        (totals.burn.of(Currency::USD), totals.upper.of(Currency::USD))
-    }
-
-    /// The latest action.
-    fn action(&self) -> &Operation {
-        self.state.world.operations.values().next_back().expect("an action was begun")
-    }
-
-    fn step(&self) -> &'static str {
-        self.action().step.word()
-    }
-
-    fn outcome(&self) -> Option<&Outcome> {
-        match &self.action().step {
-            Step::Ended { outcome, .. } => Some(outcome),
-            _ => None,
-        }
-    }
-
-    /// What was asked for since the last call.
-    fn effects(&mut self) -> Vec<Effect> {
-        std::mem::take(&mut self.effects)
-    }
-
-    /// The same without what an idle program asks for all the time.
-    fn deeds(&mut self) -> Vec<Effect> {
-        let mut effects = self.effects();
-        effects.retain(|effect| {
-            !matches!(effect, Effect::Poll { .. } | Effect::Keep(_) | Effect::Claim) && !is_own(effect)
-        });
-        effects
-    }
-
-    /// Permits handed out since the last call.
-    fn permits(&mut self) -> Vec<Permit> {
-        let effects = self.effects();
-        let permit = |effect| match effect {
-            Effect::Commit { then, .. } => then,
-            _ => None,
-        };
-        effects.into_iter().filter_map(permit).collect()
-    }
-
-    /// The screen as text.
-    fn screen(&self) -> String {
-        let utf8 = |name: &str| (name == "LANG").then(|| OsString::from("C.UTF-8"));
-        let look = Look::of_environment(Language::English, &utf8);
-        let mut terminal = Terminal::new(TestBackend::new(100, 30)).unwrap();
-        terminal.draw(|frame| ui::draw(frame, &self.state, &look, self.now)).unwrap();
-        let buffer = terminal.backend().buffer();
-        let row = |y| (0..buffer.area.width).map(|x| buffer[(x, y)].symbol()).collect::<String>();
-        (0..buffer.area.height).map(|y| row(y).trim_end().to_owned() + "\n").collect()
-    }
-
-    #[track_caller]
-    fn shows(&self, text: &str) {
-        let screen = self.screen();
-        assert!(screen.contains(text), "`{text}` is not on the screen:\n{screen}");
-    }
-
-    #[track_caller]
-    fn shows_on(&self, row: &str, text: &str) {
-        let screen = self.screen();
-        let line = screen.lines().find(|line| line.contains(row) && line.contains("×"));
-        assert!(line.is_some_and(|line| line.contains(text)), "`{text}` is not in the row of {row}:\n{screen}");
-    }
-
-    #[track_caller]
-    fn hides(&self, text: &str) {
-        let screen = self.screen();
-        assert!(!screen.contains(text), "`{text}` is on the screen:\n{screen}");
-    }
-}
-
-/// An effect on this screen alone.
-fn is_own(effect: &Effect) -> bool {
-    matches!(effect, Effect::SavePreferences(_) | Effect::Copy(_) | Effect::Repaint)
-}
-
-fn listed(rows: Vec<Instance>) -> Poll {
-    Poll {
-        instances: Part::complete(rows),
-        storage: Part::NotAsked,
-        balance: Reading::NotAsked,
-        tenant: Reading::NotTold,
-    }
-}
-
-fn commits(effects: &[Effect]) -> Vec<(&'static str, bool)> {
-    let commit = |effect: &Effect| match effect {
-        Effect::Commit { entry, then } => Some((entry.step.word(), then.is_some())),
-        _ => None,
-    };
-    effects.iter().filter_map(commit).collect()
-}
-
-fn looks(effects: &[Effect]) -> usize {
-    effects.iter().filter(|effect| matches!(effect, Effect::Lookup { .. })).count()
-}
+use rentop::rules::saga::{NotSent, OpId, Outcome, Step};
+use support::story::*;
 
 /// API-01: the list's address is retired. Nothing is gone, nothing is zero, and no key is blamed.
 #[test]
@@ -905,11 +583,12 @@ fn a_plan_that_loses_data_is_not_begun_by_a_countdown() {
 #[test]
 fn keys_of_the_environment_become_accounts_by_a_digit() {
     let mut story = Story::over(&[], "10:00:00");
-    let offered = |provider: &str, variable: &str| OfferedAccount {
+    let offered = |number, provider: &str, variable: &str| OfferedAccount {
+        number,
         provider: provider.to_owned(),
         variable: variable.to_owned(),
     };
-    story.state.view.offered = vec![offered("RunPod", "RUNPOD_API_KEY"), offered("Vast.ai", "VAST_API_KEY")];
+    story.state.view.offered = vec![offered(1, "RunPod", "RUNPOD_API_KEY"), offered(2, "Vast.ai", "VAST_API_KEY")];
     story.effects();
     story.shows("VAST_API_KEY");
     story.press("39x0");

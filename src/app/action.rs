@@ -133,6 +133,24 @@ impl Action {
         matches!(self, Action::Down | Action::Up | Action::PageDown | Action::PageUp)
     }
 
+    /// It is about rows: the one under the cursor, or those that are marked.
+    pub fn is_about_rows(self) -> bool {
+        matches!(
+            self,
+            Action::StopOrStart
+                | Action::End
+                | Action::Mark
+                | Action::Details
+                | Action::Protect
+                | Action::Mine
+                | Action::Ssh
+                | Action::CopySsh
+                | Action::Page
+                | Action::Fold
+                | Action::Unfold
+        )
+    }
+
     /// A second press undoes the first, and nobody would see it: a key that is held must not come to it twice,
     /// although its first repeat comes late.
     pub fn toggles(self) -> bool {

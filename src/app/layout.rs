@@ -1,5 +1,8 @@
 //! Where the parts of the screen stand, for painting and for the mouse alike.
 
+/// The smallest screen that shows anything but how small it is: columns and rows.
+pub const SMALLEST: (u16, u16) = (60, 16);
+
 /// How the height of the screen is shared out, for painting and for moving alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {

@@ -1,9 +1,10 @@
 //! One list on the screen: its lines, its cursor, and what was chosen for it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use jiff::Timestamp;
-use providers::model::Identity;
+use providers::model::{Action, Identity};
 
 use super::message::{GroupName, QuickName, SortName};
 use super::rows::{GroupKey, GroupSum};
@@ -29,7 +30,7 @@ pub struct Listing {
     pub sums: BTreeMap<GroupKey, GroupSum>,
     /// How many rows the filters hide.
     pub hidden: usize,
-    /// How many of the marked rows are among those.
+    /// How many of the marked rows are not among the lines: hidden by a filter, or folded away.
     pub hidden_marks: usize,
     /// Where the cursor is, by what stands there and not by place.
     pub cursor: Option<Line>,
@@ -58,8 +59,10 @@ pub struct Listing {
     pub(super) touched: bool,
     /// Where the cursor was, for when its line goes.
     pub(super) cursor_was: usize,
-    /// When the cursor last came to another line without a key.
+    /// When the cursor last came to another line without a key, or its row got another meaning.
     pub(super) cursor_jumped: Option<Timestamp>,
+    /// What stop-or-start would do to the instance under the cursor, as of the last frame.
+    pub(super) means: Option<(Identity, Action)>,
 }
 
 impl Default for Listing {
@@ -86,6 +89,7 @@ impl Default for Listing {
             touched: false,
             cursor_was: 0,
             cursor_jumped: None,
+            means: None,
         }
     }
 }
@@ -132,13 +136,13 @@ impl Listing {
             match Filter::parse(&rest) {
                 Ok(filter) => break filter,
                 Err(error) => {
-                    // Blanks of the same length keep the places of what stands behind.
-                    rest.replace_range(error.at.clone(), &" ".repeat(error.at.len()));
-                    let unreadable = error.at.is_empty();
+                    let at = unreadable(&rest, error.at.clone());
                     self.filter_error.get_or_insert(error);
-                    if unreadable {
+                    if rest[at.clone()].trim().is_empty() {
                         break Filter::default();
                     }
+                    // Blanks of the same length keep the places of what stands behind.
+                    rest.replace_range(at.clone(), &" ".repeat(at.len()));
                 }
             }
         };
@@ -148,6 +152,13 @@ impl Listing {
             // What passes is placed by the order, not by where it once was.
             self.ranks.clear();
         }
+    }
+
+    /// Counts the marked rows that are not among the lines.
+    pub(super) fn count_hidden_marks(&mut self) {
+        let marked = |line: &&Line| matches!(line, Line::Resource(identity) if self.marks.contains(identity));
+        let shown = if self.marks.is_empty() { 0 } else { self.lines.iter().filter(marked).count() };
+        self.hidden_marks = self.marks.len() - shown;
     }
 
     /// Hides nothing.
@@ -205,4 +216,14 @@ impl Listing {
         }
         self.top = self.top.min(self.lines.len().saturating_sub(height));
     }
+}
+
+/// A part of a text that is to be left out. It is widened until it holds more than blanks: what stands between quotes
+/// may be blank and is still read.
+fn unreadable(text: &str, mut at: Range<usize>) -> Range<usize> {
+    while text[at.clone()].trim().is_empty() && at != (0..text.len()) {
+        at.start = text[..at.start].char_indices().next_back().map_or(0, |(before, _)| before);
+        at.end += text[at.end..].chars().next().map_or(0, char::len_utf8);
+    }
+    at
 }

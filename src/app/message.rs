@@ -69,6 +69,9 @@ pub enum Msg {
     // The message line.
     NothingSelected,
     NothingToTakeBack,
+    RowJustChanged,
+    RowGone,
+    NotListed { name: String },
     TakenBack { name: String },
     LeftOut { name: String, action: providers::model::Action, hindrance: Hindrance },
     MixedMarks,

@@ -31,6 +31,8 @@ pub struct Found {
 #[derive(Clone, Debug)]
 pub struct Palette {
     pub input: Input,
+    /// What an action would be about, as it was when the palette was opened: the palette covers the rows.
+    pub about: Vec<Identity>,
     /// The best first.
     pub found: Vec<Found>,
     pub at: usize,
@@ -38,7 +40,8 @@ pub struct Palette {
 
 impl Palette {
     pub fn open(state: &State) -> Self {
-        let mut palette = Palette { input: Input::default(), found: Vec::new(), at: 0 };
+        let about = state.view.list().pointed();
+        let mut palette = Palette { input: Input::default(), about, found: Vec::new(), at: 0 };
         palette.search(state);
         palette
     }

@@ -118,7 +118,7 @@ pub fn rebuild(world: &World, view: &mut View, resort: bool, now: Timestamp) {
         list.ranks.clear();
     }
     list.unsorted = !resort;
-    (*attention, list.hidden, list.hidden_marks) = (0, 0, 0);
+    (*attention, list.hidden) = (0, 0);
 
     // Thousands of rows are far apart in memory: one walk, in the order of identities, looks at each once.
     let mut ranks = list.ranks.iter().peekable();
@@ -136,7 +136,6 @@ pub fn rebuild(world: &World, view: &mut View, resort: bool, now: Timestamp) {
         *attention += usize::from(row.needs_you);
         if !passes(&row, list, now) {
             list.hidden += 1;
-            list.hidden_marks += usize::from(!known.is_gone() && list.marks.contains(identity));
             continue;
         }
         // Equal ones share their texts, so that asking for that first reads none.
@@ -161,6 +160,7 @@ pub fn rebuild(world: &World, view: &mut View, resort: bool, now: Timestamp) {
     list.sums = groups.iter().filter_map(|group| Some((group.key.clone()?, group.sum.clone()))).collect();
     list.lines = lines(list, groups);
     list.marks.retain(|identity| world.fleet.instances.get(identity).is_some_and(|known| !known.is_gone()));
+    list.count_hidden_marks();
     list.stale = false;
 }
 

@@ -37,10 +37,8 @@ pub fn rebuild(world: &World, list: &mut Listing, shelf: &mut Shelf, resort: boo
     shelf.places = rows.iter().enumerate().map(|(at, row)| (row.identity.clone(), at)).collect();
 
     let shown: Vec<&Row> = rows.iter().filter(|row| passes(world, row, list, now)).collect();
-    let hidden = |identity: &Identity| !shown.iter().any(|row| row.identity == *identity);
     list.hidden = rows.len() - shown.len();
     list.marks.retain(|identity| shelf.places.contains_key(identity));
-    list.hidden_marks = list.marks.iter().filter(|identity| hidden(identity)).count();
     let before: BTreeMap<&Line, usize> = list.lines.iter().enumerate().map(|(at, line)| (line, at)).collect();
     let mut placed: Vec<(usize, &Row, Line)> = shown
         .into_iter()
@@ -52,6 +50,7 @@ pub fn rebuild(world: &World, list: &mut Listing, shelf: &mut Shelf, resort: boo
         .collect();
     placed.sort_by(|(a, one, _), (b, two, _)| a.cmp(b).then_with(|| compare(one, two, list)));
     list.lines = placed.into_iter().map(|(.., line)| line).collect();
+    list.count_hidden_marks();
     list.unsorted = !resort;
     list.stale = false;
 }

@@ -11,7 +11,7 @@ use tui_input::Input;
 use super::action::{Action, Key};
 use super::columns::{ColumnChoice, Columns};
 use super::keymap::Bindings;
-use super::layout::Frame;
+use super::layout::{Frame, SMALLEST};
 use super::listing::{Line, Listing};
 use super::message::{GroupName, Msg, Shown};
 use super::palette::Palette;
@@ -152,6 +152,8 @@ pub enum Tab {
 /// A key of the environment that could become an account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OfferedAccount {
+    /// The digit that adds it, from 1: it stays its own when another one was added.
+    pub number: u8,
     pub provider: String,
     pub variable: String,
 }
@@ -213,6 +215,10 @@ pub struct View {
     pub modals: Vec<Modal>,
     pub message: Option<Shown>,
     pub last_key: Option<(Key, Timestamp)>,
+    /// The press that this key began with, when it is being held.
+    pub(super) last_press: Option<Press>,
+    /// When the mouse was last used.
+    pub(super) last_mouse: Option<Timestamp>,
     /// The line that was last clicked, and when.
     pub(super) last_click: Option<(Line, Timestamp)>,
     /// What of this was last written down.
@@ -238,6 +244,8 @@ impl View {
             modals: Vec::new(),
             message: None,
             last_key: None,
+            last_press: None,
+            last_mouse: None,
             last_click: None,
             saved: Preferences::default(),
             offered,
@@ -269,6 +277,11 @@ impl View {
     /// Rows of the screen that the list has.
     pub fn body_height(&self) -> u16 {
         self.frame().body
+    }
+
+    /// Too small to show anything: nothing is to be begun that nobody can see.
+    pub fn is_too_small(&self) -> bool {
+        self.width < SMALLEST.0 || self.height < SMALLEST.1
     }
 
     /// How the screen is shared out now.
@@ -337,6 +350,14 @@ pub enum Problem {
     Operation(OpId),
     /// What the program last said.
     Message(Msg),
+}
+
+/// A key that went down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Press {
+    pub heard_by: Listener,
+    /// It has come again since, being held.
+    pub repeated: bool,
 }
 
 /// Who hears a key.

@@ -55,6 +55,7 @@ pub fn take(state: &mut State, event: Event, now: Timestamp) -> Vec<Effect> {
             let mut effects = view::update(state, event, now);
             note_changes(state, now);
             bring_up_to_date(state, now);
+            state.view.list_mut().means = view::meaning(state);
             effects.extend(save_preferences(&mut state.view));
             effects
         }
@@ -89,13 +90,20 @@ fn save_preferences(view: &mut View) -> Option<Effect> {
 pub fn settle(state: &mut State, now: Timestamp) {
     let (tab, before) = (state.view.tab, state.view.list().cursor.clone());
     bring_up_to_date(state, now);
-    if state.view.tab == tab && before.is_some() && before != state.view.list().cursor {
+    let list = state.view.list();
+    let jumped = before.is_some() && before != list.cursor;
+    // The key that stopped it a moment ago may start it now.
+    let (meant, means) = (list.means.clone(), view::meaning(state));
+    let turned = meant.zip(means.clone()).is_some_and(|(meant, means)| meant.0 == means.0 && meant.1 != means.1);
+    state.view.list_mut().means = means;
+    if state.view.tab == tab && (jumped || turned) {
         state.view.list_mut().cursor_jumped = Some(now);
     }
 }
 
 fn bring_up_to_date(state: &mut State, now: Timestamp) {
-    let quiet = state.view.last_key.is_none_or(|(_, at)| now.duration_since(at) >= RESORT_AFTER);
+    let last_used = state.view.last_key.map(|(_, at)| at).max(state.view.last_mouse);
+    let quiet = last_used.is_none_or(|at| now.duration_since(at) >= RESORT_AFTER);
     state.view.trouble = state.world.fleet.accounts.iter().filter(|account| account.needs_a_look()).count();
     let resort = quiet && state.view.modals.is_empty();
     // The header counts what the fleet's rows say, whatever view is shown.

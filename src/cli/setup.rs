@@ -148,11 +148,11 @@ impl Setup {
         config::keys_in_environment(&config::process_environment)
             .into_iter()
             .filter_map(|account| match account.key {
-                KeySource::Env(variable) => {
-                    Some(OfferedAccount { provider: account.provider.title.to_owned(), variable })
-                }
+                KeySource::Env(variable) => Some((account.provider.title.to_owned(), variable)),
                 KeySource::Command(_) | KeySource::File(_) => None,
             })
+            .zip(1..=9)
+            .map(|((provider, variable), number)| OfferedAccount { number, provider, variable })
             .collect()
     }
 }

@@ -50,9 +50,9 @@ fn first_run(scene: &Scene) -> Vec<Runs> {
         vec![plain(language.word(Word::FoundKeys))],
         Runs::new(),
     ];
-    for (at, offered) in scene.state.view.offered.iter().take(9).enumerate() {
+    for offered in &scene.state.view.offered {
         lines.push(vec![
-            run(format!("  {}  ", at + 1), Role::Accent),
+            run(format!("  {}  ", offered.number), Role::Accent),
             run(format!("{:<12}", offered.provider), Role::Strong),
             dim(language.phrase(&Phrase::FromVariable { variable: &offered.variable })),
         ]);

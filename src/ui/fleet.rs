@@ -9,6 +9,7 @@ use super::scene::{Scene, name_of};
 use super::text::{Phrase, Word};
 use super::theme::Role;
 use super::{format, header};
+use crate::app::action::Action as Meaning;
 use crate::app::columns::{Column, Columns, FLAGS, FRACTION, SIGNS, SPARK};
 use crate::app::listing::Line;
 use crate::app::message::GroupName;
@@ -325,7 +326,7 @@ pub fn step(scene: &Scene, operation: &Operation) -> Run {
         Step::Confirming { doubt: Some(_), .. } | Step::Verifying { .. } | Step::Waiting { .. } => Role::Waste,
         _ => Role::Accent,
     };
-    run(language.phrase(&Phrase::Step { operation, now: scene.now }), role)
+    run(language.phrase(&Phrase::Step { operation, now: scene.now, undo: &scene.key_of(Meaning::TakeBack) }), role)
 }
 
 fn age_first(scene: &Scene, known: &Known<Instance>, next: &mut Runs) {

@@ -4,6 +4,7 @@ use providers::model::{Action as Deed, Identity, ResourceKind};
 use ratatui::layout::{Position, Rect};
 
 use super::details::first_action;
+use super::format;
 use super::paint::{Paint, Runs, dim, plain, run, runs_width};
 use super::plan::tail_from;
 use super::scene::Scene;
@@ -15,6 +16,9 @@ use crate::app::listing::Line;
 use crate::app::message::{Msg, QuickName};
 use crate::app::state::{Modal, Tab};
 use crate::rules::saga::{Outcome, Step};
+
+/// The least room for a text that is being typed, its sign and the blanks around it included.
+const FIELD: u16 = 20;
 
 /// Paints the rule and the line; says where a filter is being typed.
 pub fn paint(paint: &mut Paint, scene: &Scene, area: Rect) -> Option<Position> {
@@ -137,7 +141,8 @@ fn hints(scene: &Scene, room: u16, kept: impl Fn(&Binding) -> bool) -> Runs {
 
 /// The hint of a binding as it is now; `None` keeps it out.
 fn hint_of(scene: &Scene, binding: &Binding) -> Option<Msg> {
-    if scene.state.view.list().lines.is_empty() && !available(scene, binding.action) {
+    let nothing = scene.state.view.list().lines.is_empty() || scene.state.view.offers_shown();
+    if nothing && !available(scene, binding.action) {
         return None;
     }
     match binding.action {
@@ -175,6 +180,7 @@ fn can_take_back(scene: &Scene) -> bool {
 fn available(scene: &Scene, action: Action) -> bool {
     let view = &scene.state.view;
     match action {
+        _ if view.offers_shown() && action.is_about_rows() => false,
         Action::StopOrStart | Action::End if scene.only_looks_on() => false,
         Action::StopOrStart => {
             pointed(scene).is_some_and(|known| scene.hindrance(known, first_action(scene, known)).is_none())
@@ -197,21 +203,24 @@ fn available(scene: &Scene, action: Action) -> bool {
 fn filter_field(paint: &mut Paint, scene: &Scene, line: Rect, input: &tui_input::Input) -> Position {
     let language = scene.look.language;
     let list = scene.state.view.list();
-    let told = match &list.filter_error {
+    let (told, role) = match &list.filter_error {
         Some(error) => {
             let part = list.filter_text.get(error.at.clone()).unwrap_or_default();
             let role = if error.kind.is_unfinished() { Role::Dim } else { Role::Urgent };
-            run(language.phrase(&Phrase::FilterError { kind: error.kind, part }), role)
+            (language.phrase(&Phrase::FilterError { kind: error.kind, part }), role)
         }
-        None => dim(language.phrase(&Phrase::Hidden { count: list.hidden })),
+        None => (language.phrase(&Phrase::Hidden { count: list.hidden }), Role::Dim),
     };
     let keys = vec![
-        told,
         run("   enter", if list.filter_error.is_none() { Role::Accent } else { Role::Dim }),
         dim(format!(" {}", language.word(Word::KeepFilter))),
         run("  esc", Role::Accent),
         dim(format!(" {}", language.word(Word::Cancel))),
     ];
+    // What is typed is seen, however long the words about it are.
+    let room = line.width.saturating_sub(runs_width(&keys) + FIELD);
+    let told = run(format::cut(&told, room, scene.look.glyphs.ellipsis), role);
+    let keys = [vec![told], keys].concat();
     let x = paint.text(line.x, line.y, line.width, "/", Role::Accent) + 1;
     let cells = line.right().saturating_sub(x + runs_width(&keys) + 2);
     let scroll = input.visual_scroll(usize::from(cells));

@@ -9,6 +9,7 @@ use super::popup::{self, Border};
 use super::scene::Scene;
 use super::text::{Phrase, Word};
 use super::theme::Role;
+use crate::app::action::Action;
 use crate::rules::saga::Step;
 
 const WIDTH: u16 = 74;
@@ -44,7 +45,7 @@ pub fn paint(paint: &mut Paint, scene: &Scene, room: Rect) {
     }
     let lines: Vec<Runs> = lines.iter().flat_map(|line| wrap(line, inside, 0)).collect();
     let keys = [
-        popup::key("q", language.word(Word::LeaveNow)),
+        popup::key(&scene.key_of(Action::Quit), language.word(Word::LeaveNow)),
         vec![dim("   ")],
         popup::key(language.word(Word::AnyOther), language.word(Word::Stay)),
     ]

@@ -34,6 +34,8 @@ mod window_tests;
 use jiff::Timestamp;
 use ratatui::layout::{Position, Rect};
 
+use crate::app::action::Action;
+use crate::app::keymap::key_name;
 use crate::app::layout::Frame as Heights;
 use crate::app::state::{Modal, State, Tab};
 use paint::Paint;
@@ -41,10 +43,8 @@ use scene::Scene;
 use text::Phrase;
 use theme::Role;
 
+pub use crate::app::layout::SMALLEST;
 pub use look::{Look, answers, has_a_mouse};
-
-/// The smallest screen that shows anything but how small it is.
-pub const SMALLEST: (u16, u16) = (60, 16);
 
 /// Paints everything.
 pub fn draw(frame: &mut ratatui::Frame, state: &State, look: &Look, now: Timestamp) {
@@ -58,7 +58,7 @@ pub fn draw(frame: &mut ratatui::Frame, state: &State, look: &Look, now: Timesta
 /// Paints everything and says where a text is being typed.
 fn screen(paint: &mut Paint, area: Rect, state: &State, now: Timestamp) -> Option<Position> {
     if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
-        too_small(paint, area);
+        too_small(paint, area, state);
         return None;
     }
     let scene = Scene::new(state, paint.look, now);
@@ -81,13 +81,15 @@ fn screen(paint: &mut Paint, area: Rect, state: &State, now: Timestamp) -> Optio
         Tab::Storage => storage::paint(paint, &scene, list),
         Tab::Activity => activity::paint(paint, &scene, list),
     }
-    if heights.details > 0 {
+    // What is offered has the room to itself.
+    let rows = !state.view.offers_shown();
+    if heights.details > 0 && rows {
         details::below(paint, &scene, below);
     }
-    if heights.side > 0 {
+    if heights.side > 0 && rows {
         let top = area.y + heights.header + heights.trouble;
-        let rows = area.height - heights.header - heights.trouble - heights.footer;
-        details::side(paint, &scene, Rect::new(area.x + list_width, top, heights.side, rows));
+        let height = area.height - heights.header - heights.trouble - heights.footer;
+        details::side(paint, &scene, Rect::new(area.x + list_width, top, heights.side, height));
     }
     let footer = Rect { y: area.bottom() - heights.footer, height: heights.footer, ..area };
     let cursor = footer::paint(paint, &scene, footer);
@@ -117,9 +119,11 @@ fn screen(paint: &mut Paint, area: Rect, state: &State, now: Timestamp) -> Optio
     }
 }
 
-fn too_small(paint: &mut Paint, area: Rect) {
+fn too_small(paint: &mut Paint, area: Rect, state: &State) {
     let (width, height) = SMALLEST;
-    let line = paint.look.language.phrase(&Phrase::TooSmall { width, height });
+    let quit = state.view.fixed.keys.key_of(Action::Quit).map(key_name).unwrap_or_default();
+    let under_way = matches!(state.view.modals.last(), Some(Modal::Leave)).then(|| state.world.under_way().count());
+    let line = paint.look.language.phrase(&Phrase::TooSmall { width, height, quit: &quit, under_way });
     let x = area.x + area.width.saturating_sub(format::width(&line)) / 2;
     let y = area.y + area.height.saturating_sub(1) / 2;
     paint.text(x, y, area.right().saturating_sub(x), &line, Role::Plain);

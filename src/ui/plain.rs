@@ -76,7 +76,7 @@ pub fn plan_lines(plan: &Plan, look: &Look, first: Currency, now: Timestamp) -> 
 pub fn operation_line(operation: &Operation, look: &Look, now: Timestamp) -> String {
     let language = look.language;
     let title = language.phrase(&Phrase::PlanFor { action: operation.action, name: &operation.target.name });
-    format!("{title}: {}", language.phrase(&Phrase::Step { operation, now }))
+    format!("{title}: {}", language.phrase(&Phrase::Step { operation, now, undo: "" }))
 }
 
 /// What is to be typed to confirm, as a question.

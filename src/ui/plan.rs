@@ -1,13 +1,14 @@
 //! A plan's window: what an action saves, what goes on costing, what it keeps and deletes, what may go
 //! wrong, what is left out, and what it asks of the person.
 
-use providers::model::{Action, Phase};
+use providers::model::{Action, Phase, ResourceKind};
 use ratatui::layout::{Position, Rect};
 use tui_input::Input;
 
 use super::details::places;
 use super::format;
-use super::paint::{Paint, Runs, dim, plain, run, wrap};
+use super::paint::{Paint, Run, Runs, dim, plain, run, wrap};
+use super::plain as told;
 use super::popup::{self, Border, key, labelled};
 use super::scene::Scene;
 use super::text::{Phrase, Word};
@@ -16,11 +17,14 @@ use crate::app::action::Action as Meaning;
 use crate::app::keymap::Place;
 use crate::app::state::Question;
 use crate::rules::plan::{Confirmation, Plan, Target};
+use crate::rules::upkeep::Note;
 
 const WIDTH: u16 = 78;
 /// The most cells of a name and of an account in a list of several.
 const NAME_CELLS: u16 = 22;
 const ACCOUNT_CELLS: u16 = 16;
+/// A list of several needs so many lines to be of use.
+const LEAST_LISTED: usize = 3;
 
 /// Paints the window and says where its text is being typed.
 pub fn paint(paint: &mut Paint, scene: &Scene, room: Rect, question: &Question) -> Option<Position> {
@@ -39,26 +43,34 @@ pub fn paint(paint: &mut Paint, scene: &Scene, room: Rect, question: &Question) 
     if !plan.targets.is_empty() {
         body.extend(sums(scene, plan, labels, inside));
     }
-    let mut tail = left_out(scene, plan, inside);
-    tail.push(Runs::new());
+    let most = usize::from(room.height.saturating_sub(2));
+    let mut question = vec![Runs::new()];
     if changed.is_some() {
         let word = if plan.targets.is_empty() { Word::PlanNothingLeft } else { Word::PlanChanged };
-        tail.extend(wrap(
+        question.extend(wrap(
             &[run(format!("{} ", scene.look.glyphs.needs_you), Role::Urgent), run(language.word(word), Role::Urgent)],
             inside,
             2,
         ));
     }
-    tail.extend(asks(scene, plan, field));
+    question.extend(asks(scene, plan, field));
+    // The question is always seen, and what is left out leaves room for what is not.
+    let mut tail = left_out(scene, plan, inside, most.saturating_sub(question.len()) / 2);
+    tail.extend(question);
 
-    let most = usize::from(room.height.saturating_sub(2));
-    if plan.targets.len() > 1 {
-        body.push(Runs::new());
-        body.extend(listed(scene, plan, inside, most.saturating_sub(body.len() + tail.len()), *scroll));
-    }
     let room_for_body = most.saturating_sub(tail.len());
+    if plan.targets.len() > 1 {
+        let mut rows = room_for_body.saturating_sub(body.len() + 1);
+        if rows < LEAST_LISTED && *scroll > 0 {
+            // Where there is no room for both, the sums make way for who scrolls.
+            body.clear();
+            rows = room_for_body;
+        } else {
+            body.push(Runs::new());
+        }
+        body.extend(listed(scene, plan, inside, rows, *scroll));
+    }
     if body.len() > room_for_body {
-        // The question is always seen.
         let hidden = body.len() - room_for_body.saturating_sub(1);
         body.truncate(room_for_body.saturating_sub(1));
         body.push(vec![dim(language.phrase(&Phrase::MoreLines { count: hidden }))]);
@@ -106,10 +118,15 @@ pub fn tail_from(text: &str, cells: u16) -> &str {
 fn titles(scene: &Scene, plan: &Plan) -> (String, String) {
     let language = scene.look.language;
     match plan.targets.as_slice() {
-        [one] => (
-            language.phrase(&Phrase::PlanFor { action: plan.action, name: &one.name }),
-            format!("{} {} {}", scene.account_title(&one.identity.account), scene.look.glyphs.dot, one.identity.id),
-        ),
+        [one] => {
+            let account = scene.account_title(&one.identity.account);
+            let which = [account.as_str(), one.identity.id.as_str(), one.gpus.as_str()];
+            let which: Vec<&str> = which.into_iter().filter(|text| !text.is_empty()).collect();
+            (
+                language.phrase(&Phrase::PlanFor { action: plan.action, name: &one.name }),
+                which.join(&format!(" {} ", scene.look.glyphs.dot)),
+            )
+        }
         [] => {
             let name = plan.left_out.first().map_or("", |(_, name, _)| name);
             (language.phrase(&Phrase::PlanFor { action: plan.action, name }), String::new())
@@ -201,8 +218,13 @@ fn sums(scene: &Scene, plan: &Plan, labels: u16, width: u16) -> Vec<Runs> {
     if let ([one], Action::Delete) = (plan.targets.as_slice(), plan.action) {
         add(Some(Word::PlanAge), vec![plain(target_age(scene, one))]);
     }
-    for (at, risk) in plan.risks().into_iter().enumerate() {
-        add((at == 0).then_some(Word::PlanMind), vec![plain(language.risk(risk))]);
+    let about = match plan.targets.as_slice() {
+        [one] => whose(scene, one),
+        _ => Vec::new(),
+    };
+    let risks = plan.risks().into_iter().map(|risk| plain(language.risk(risk)));
+    for (at, mind) in about.into_iter().chain(risks).enumerate() {
+        add((at == 0).then_some(Word::PlanMind), vec![mind]);
     }
     if let Some(ends) = plan.targets.iter().filter_map(|target| target.ends_at).min() {
         add(Some(Word::PlanEnds), vec![plain(scene.moment(ends))]);
@@ -252,6 +274,41 @@ fn columns(scene: &Scene, plan: &Plan) -> [u16; 2] {
     [names.min(NAME_CELLS), accounts.min(ACCOUNT_CELLS)]
 }
 
+/// What people have said of a resource: whose it is, and that it is to be kept. Pointed at alone it is acted on all
+/// the same.
+fn whose(scene: &Scene, target: &Target) -> Vec<Run> {
+    let (world, language) = (&scene.state.world, scene.look.language);
+    let (settings, identity) = (&world.settings, &target.identity);
+    let (protected, mine) = match identity.kind {
+        ResourceKind::Instance => world.fleet.instances.get(identity).map(|known| {
+            let row = &known.row;
+            (settings.protected(&target.provider, identity, row), settings.mine(&target.provider, identity, row))
+        }),
+        ResourceKind::Storage => world.fleet.storage.get(identity).map(|known| {
+            let row = &known.row;
+            (settings.protected(&target.provider, identity, row), settings.mine(&target.provider, identity, row))
+        }),
+    }
+    .unwrap_or((false, true));
+    let mut said = Vec::new();
+    if protected {
+        said.push(run(language.word(Word::Protected), Role::Waste));
+    }
+    if !mine {
+        said.push(run(language.word(Word::NotMine), Role::Waste));
+    }
+    said.extend(owners(scene, target));
+    said
+}
+
+/// Labels that name the owner of a storage item.
+fn owners(scene: &Scene, target: &Target) -> Option<Run> {
+    let view = &scene.state.view;
+    let row = view.shelf.row(&target.identity).filter(|_| target.identity.kind == ResourceKind::Storage)?;
+    let labels = row.notes.iter().find(|note| matches!(note, Note::OwnerLabels(_)))?;
+    Some(run(told::upkeep_note(labels, scene.look, &view.fixed.zone, scene.now), Role::Waste))
+}
+
 /// How long a storage item is there; with `+` where only our first sight of it is known.
 fn target_age(scene: &Scene, target: &Target) -> String {
     let seen = || scene.state.world.fleet.storage.get(&target.identity).map(|known| known.first_seen);
@@ -291,6 +348,9 @@ fn target_line(scene: &Scene, plan: &Plan, target: &Target, columns: [u16; 2]) -
     if plan.action == Action::Delete {
         let age = target_age(scene, target);
         runs.push(dim(format!("{}{} {age}", language.word(Word::Semicolon), language.word(Word::PlanAge))));
+        if let Some(owners) = owners(scene, target) {
+            runs.extend([dim(language.word(Word::Semicolon)), owners]);
+        }
     }
     runs
 }
@@ -300,19 +360,25 @@ pub fn is_doubtful(target: &Target) -> bool {
     !target.prepaid && matches!(target.phase, Phase::Provisioning | Phase::Stopping | Phase::Unknown)
 }
 
-fn left_out(scene: &Scene, plan: &Plan, width: u16) -> Vec<Runs> {
+/// What was pointed at and is left out, and why, in at most so many lines or the two that say how many.
+fn left_out(scene: &Scene, plan: &Plan, width: u16, rows: usize) -> Vec<Runs> {
     let language = scene.look.language;
     if plan.left_out.is_empty() {
         return Vec::new();
     }
     const SHOWN: usize = 4;
     let mut lines = vec![Runs::new(), vec![dim(language.phrase(&Phrase::LeftOutCount { count: plan.left_out.len() }))]];
-    for (_, name, hindrance) in plan.left_out.iter().take(SHOWN) {
+    for (at, (_, name, hindrance)) in plan.left_out.iter().enumerate() {
         let line = vec![plain(format!("  {name}  ")), dim(language.hindrance(hindrance, plan.action))];
-        lines.extend(wrap(&line, width, 4));
-    }
-    if plan.left_out.len() > SHOWN {
-        lines.push(vec![dim(language.phrase(&Phrase::MoreLines { count: plan.left_out.len() - SHOWN }))]);
+        let told = wrap(&line, width, 4);
+        let last = at + 1 == plan.left_out.len();
+        if at == SHOWN || lines.len() + told.len() + usize::from(!last) > rows {
+            if at > 0 {
+                lines.push(vec![dim(language.phrase(&Phrase::MoreLines { count: plan.left_out.len() - at }))]);
+            }
+            break;
+        }
+        lines.extend(told);
     }
     lines
 }
@@ -325,7 +391,8 @@ fn asks(scene: &Scene, plan: &Plan, field: Option<&Input>) -> Vec<Runs> {
     }
     match (&plan.confirmation, field) {
         (Confirmation::Countdown, _) => {
-            let text = language.phrase(&Phrase::Confirm { action: plan.action, count: plan.targets.len() });
+            let (action, count, undo) = (plan.action, plan.targets.len(), scene.key_of(Meaning::TakeBack));
+            let text = language.phrase(&Phrase::Confirm { action, count, undo: &undo });
             vec![vec![run(format!("{}  ", scene.key_in(Place::Plan, Meaning::Confirm)), Role::Accent), plain(text)]]
         }
         (Confirmation::Typed(_), None) => {

@@ -129,7 +129,8 @@ fn row(paint: &mut Paint, scene: &Scene, columns: &Columns, x: u16, y: u16, row:
         paint.text(x + 4, y, 1, glyphs.needs_you, Role::Urgent);
     }
     if row.notes.contains(&Note::Protected) {
-        paint.text(x + 5, y, 1, "p", Role::Accent);
+        // Not right before the name, which it would seem to begin.
+        paint.text(x + 3, y, 1, "p", Role::Accent);
     }
     let name_role = if here { Role::Here } else { tone(Role::Plain) };
     paint.text(columns.name.x, y, columns.name.width, row.shown_name(), name_role);
@@ -187,8 +188,15 @@ fn notes(scene: &Scene, row: &Row) -> Runs {
     if let Some(operation) = scene.operation(&row.identity) {
         return vec![fleet::step(scene, operation)];
     }
+    // Whose it is comes before what it is: the end of a long line is cut.
+    let mut shown: Vec<&Note> = row.notes.iter().filter(|note| **note != Note::Protected).collect();
+    shown.sort_by_key(|note| match note {
+        Note::MissingSince(_) => 0,
+        Note::OwnerLabels(_) => 1,
+        _ => 2,
+    });
     let mut runs = Runs::new();
-    for note in row.notes.iter().filter(|note| **note != Note::Protected) {
+    for note in shown {
         if !runs.is_empty() {
             runs.push(dim(scene.look.language.word(Word::Semicolon)));
         }
@@ -233,8 +241,15 @@ pub fn details(scene: &Scene, known: &Known<StorageItem>) -> Vec<Runs> {
     }
     let Some(row) = scene.state.view.shelf.row(&known.identity) else { return lines };
     lines.push(costs(scene, row));
-    if !row.notes.is_empty() {
-        lines.push(notes(scene, row));
+    let mut told = notes(scene, row);
+    if row.notes.contains(&Note::Protected) {
+        if !told.is_empty() {
+            told.push(dim(scene.look.language.word(Word::Semicolon)));
+        }
+        told.push(run(scene.look.language.word(Word::Protected), Role::Accent));
+    }
+    if !told.is_empty() {
+        lines.push(told);
     }
     lines.push(end(scene, row));
     lines

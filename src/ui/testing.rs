@@ -56,7 +56,9 @@ impl Story {
     pub fn offering(offered: &[(&str, &str)]) -> Self {
         let offered = offered
             .iter()
-            .map(|(provider, variable)| OfferedAccount {
+            .zip(1..)
+            .map(|((provider, variable), number)| OfferedAccount {
+                number,
                 provider: (*provider).to_owned(),
                 variable: (*variable).to_owned(),
             })

@@ -5,6 +5,7 @@
 #![allow(dead_code)]
 
 pub mod stage;
+pub mod story;
 #[cfg(unix)]
 pub mod terminal;
 

@@ -16,6 +16,11 @@ const DOUBLE: SignedDuration = SignedDuration::from_millis(400);
 const NOTCH: i32 = 3;
 
 pub fn update(state: &mut State, mouse: Mouse, now: Timestamp) -> Vec<Effect> {
+    // A terminal may go on reporting what another program asked it for.
+    if !state.view.fixed.mouse || state.view.is_too_small() {
+        return vec![];
+    }
+    state.view.last_mouse = Some(now);
     match mouse.kind {
         MouseKind::Press => pressed(state, mouse, now),
         MouseKind::WheelUp => wheel(state, -NOTCH),
@@ -27,7 +32,11 @@ pub fn update(state: &mut State, mouse: Mouse, now: Timestamp) -> Vec<Effect> {
 
 fn wheel(state: &mut State, by: i32) {
     match state.view.listener() {
-        Listener::View => step(&mut state.view, by as isize),
+        Listener::View if state.view.offers_shown() => {}
+        Listener::View => {
+            state.view.list_mut().touched = true;
+            step(&mut state.view, by as isize);
+        }
         Listener::Text => scroll_text(state, by),
         Listener::Plan => {
             if let Some(Modal::Plan(Question { plan, scroll, .. })) = state.view.modals.last_mut() {

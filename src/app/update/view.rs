@@ -13,7 +13,7 @@ use crate::app::listing::Line;
 use crate::app::message::{GroupName, Msg, QuickName, Shown, SortName};
 use crate::app::palette::Palette;
 use crate::app::rows::{self, GroupKey};
-use crate::app::state::{Listener, Modal, Problem, Question, State, Tab, View};
+use crate::app::state::{Listener, Modal, Press, Problem, Question, State, Tab, View};
 use crate::rules::memory::Collector;
 use crate::rules::plan::{self, Basis, Confirmation, Plan};
 use crate::rules::saga::{Confirmed, OpId, Step, confirm};
@@ -24,6 +24,9 @@ const HELD: SignedDuration = SignedDuration::from_millis(150);
 
 /// The first repeat of a held key comes this late at the latest, as keyboards are set up.
 const FIRST_REPEAT: SignedDuration = SignedDuration::from_millis(700);
+
+/// So many characters of a pasted text are taken: nobody searches for more, and each is looked for in every row.
+const PASTED: usize = 200;
 
 /// So long after the cursor came to another row by itself a key that ends something may be meant for the one before.
 const JUMPED: SignedDuration = SignedDuration::from_millis(500);
@@ -68,10 +71,18 @@ fn pressed(state: &mut State, key: Key, now: Timestamp) -> Vec<Effect> {
         return leave_now(state, now);
     }
     let listener = state.view.listener();
-    let last = state.view.last_key.replace((key, now));
+    let held = is_held(&state.view, listener, key, now);
+    state.view.last_key = Some((key, now));
+    state.view.last_press = match state.view.last_press.filter(|_| held) {
+        Some(press) => Some(Press { repeated: true, ..press }),
+        None => Some(Press { heard_by: listener, repeated: false }),
+    };
     state.view.list_mut().touched = true;
-    if !listener.is_text_field() && is_held(&state.view, listener, key, last, now) {
+    if held {
         return vec![];
+    }
+    if state.view.is_too_small() {
+        return unseen(state, key, now);
     }
     match listener {
         Listener::View => in_view(state, key, now),
@@ -91,29 +102,54 @@ fn pressed(state: &mut State, key: Key, now: Timestamp) -> Vec<Effect> {
     }
 }
 
+/// A key while the window is too small to show what it would do: the ways out, and what takes something back.
+fn unseen(state: &mut State, key: Key, now: Timestamp) -> Vec<Effect> {
+    match state.view.fixed.keys.action_in(state.view.tab, key) {
+        // What is under way is told when there is room for it.
+        Some(Action::Quit) if matches!(state.view.modals.last(), Some(Modal::Leave)) => leave_now(state, now),
+        Some(Action::Quit) => quit(state, now),
+        Some(action @ (Action::Suspend | Action::Repaint | Action::TakeBack)) => perform(state, action, now),
+        _ => vec![],
+    }
+}
+
 /// Whether a key acts no more because it is being held: the terminal says so, or only the time between does.
-fn is_held(view: &View, listener: Listener, key: Key, last: Option<(Key, Timestamp)>, now: Timestamp) -> bool {
+fn is_held(view: &View, listener: Listener, key: Key, now: Timestamp) -> bool {
+    let same = |before: Key| Key { repeat: false, ..before } == Key { repeat: false, ..key };
+    let last = view.last_key.filter(|(before, _)| same(*before));
+    // Held down, it is still meant for who heard it first.
+    let elsewhere = last.is_some() && view.last_press.is_some_and(|press| press.heard_by != listener);
     let keys = &view.fixed.keys;
     let action = match listener {
         Listener::Plan => keys.action_in_plan(key),
+        _ if listener.is_text_field() => None,
         _ => keys.action_in(view.tab, key),
     };
-    if action.is_some_and(Action::moves) {
+    if action.is_some_and(Action::moves) || (listener.is_text_field() && !elsewhere) {
         return false;
     }
-    let within = if action.is_some_and(Action::toggles) { FIRST_REPEAT } else { HELD };
-    let same = |before: Key| Key { repeat: false, ..before } == Key { repeat: false, ..key };
-    key.repeat || last.is_some_and(|(before, at)| same(before) && now.duration_since(at) < within)
+    let Some((_, at)) = last.filter(|_| !key.repeat) else { return key.repeat };
+    // A name may begin with the very letter that opened its field.
+    if listener == Listener::NameField {
+        return false;
+    }
+    let waits = listener == Listener::Leave || action.is_some_and(Action::toggles);
+    // Only the first repeat comes late: what comes late once more was pressed. A plan's key is pressed twice on
+    // purpose, and its second press begins nothing.
+    let first = elsewhere && listener != Listener::Plan && !view.last_press.is_some_and(|press| press.repeated);
+    now.duration_since(at) < if waits || first { FIRST_REPEAT } else { HELD }
 }
 
 /// A pasted text goes into a filter or the palette as text, and nowhere else.
 fn pasted(state: &mut State, text: &str, now: Timestamp) {
+    let too_small = state.view.is_too_small();
     let insert = |input: &mut Input| {
-        for c in clean(text).chars() {
+        for c in clean(text).chars().take(PASTED) {
             input.handle(InputRequest::InsertChar(c));
         }
     };
     match state.view.modals.last_mut() {
+        _ if too_small => {}
         Some(Modal::Filter { input, .. }) => {
             insert(input);
             let filter = input.value().to_owned();
@@ -127,20 +163,25 @@ fn pasted(state: &mut State, text: &str, now: Timestamp) {
     }
 }
 
+/// The number that a key stands for.
+fn digit(key: Key) -> Option<u8> {
+    match key.code {
+        Code::Char(digit @ '1'..='9') => Some(digit as u8 - b'0'),
+        _ => None,
+    }
+}
+
 fn in_view(state: &mut State, key: Key, now: Timestamp) -> Vec<Effect> {
     if state.view.offers_shown() {
-        match key.code {
-            Code::Char(digit @ '1'..='9') => {
-                let at = digit as usize - '1' as usize;
-                let taken = (at < state.view.offered.len()).then(|| state.view.offered.remove(at).variable);
-                return taken.map(Effect::AddOffered).into_iter().collect();
-            }
-            // On to what was added; the others can be written into the config.
-            Code::Enter | Code::Esc if !state.world.fleet.accounts.is_empty() => {
-                state.view.offered.clear();
-                return vec![];
-            }
-            _ => {}
+        if let Some(number) = digit(key) {
+            let at = state.view.offered.iter().position(|offered| offered.number == number);
+            let taken = at.map(|at| state.view.offered.remove(at).variable);
+            return taken.map(Effect::AddOffered).into_iter().collect();
+        }
+        // On to what was added; the others can be written into the config.
+        if matches!(key.code, Code::Enter | Code::Esc) && !state.world.fleet.accounts.is_empty() {
+            state.view.offered.clear();
+            return vec![];
         }
     }
     match state.view.fixed.keys.action_in(state.view.tab, key) {
@@ -151,9 +192,14 @@ fn in_view(state: &mut State, key: Key, now: Timestamp) -> Vec<Effect> {
 
 /// Does what a key or the palette asks for in the view.
 pub(super) fn perform(state: &mut State, action: Action, now: Timestamp) -> Vec<Effect> {
+    if state.view.offers_shown() && action.is_about_rows() {
+        say(&mut state.view, Msg::NothingSelected, now);
+        return vec![];
+    }
     let list = state.view.list();
-    let jumped = list.cursor_jumped.is_some_and(|at| now.duration_since(at) < JUMPED);
+    let jumped = list.cursor_jumped.is_some_and(|at| (SignedDuration::ZERO..JUMPED).contains(&now.duration_since(at)));
     if jumped && matches!(action, Action::StopOrStart | Action::End) && list.marks.is_empty() {
+        say(&mut state.view, Msg::RowJustChanged, now);
         return vec![];
     }
     match action {
@@ -472,6 +518,13 @@ pub fn stop_or_start_of(phase: Phase) -> Deed {
     }
 }
 
+/// What stop-or-start would do to the instance under the cursor.
+pub(super) fn meaning(state: &State) -> Option<(Identity, Deed)> {
+    let known = state.world.fleet.instances.get(state.view.list().selected()?)?;
+    let phase = rows::shown_phase(known, state.world.operation_on(&known.identity));
+    Some((known.identity.clone(), stop_or_start_of(phase)))
+}
+
 fn stop_or_start(state: &mut State, now: Timestamp) -> Vec<Effect> {
     let mut deeds: Vec<Deed> = state
         .view
@@ -528,8 +581,10 @@ fn propose(state: &mut State, deed: Deed, now: Timestamp) -> Vec<Effect> {
         }
         return vec![];
     }
-    // One resource that loses nothing goes into its countdown at once: the row shows it, `u` takes it back.
-    if plan.confirmation == Confirmation::Countdown && pointed.len() == 1 {
+    // One resource that loses nothing goes into its countdown at once: the row shows it, `u` takes it back. A
+    // marked row may be anywhere, so it is asked about.
+    let under_cursor = pointed.len() == 1 && state.view.list().selected() == pointed.first();
+    if plan.confirmation == Confirmation::Countdown && under_cursor {
         return begin(state, plan, None, now);
     }
     let question = Question { plan: Box::new(plan), asked: pointed, field: None, scroll: 0, changed: None };

@@ -1,17 +1,19 @@
 //! Keys in windows: a plan, its field, the filter, the palette, the columns, and texts that scroll.
 
 use jiff::{SignedDuration, Timestamp};
-use providers::model::Action as Deed;
+use providers::model::{Action as Deed, Identity};
 use tui_input::{Input, InputRequest};
 
-use super::view::{begin, make_plan, page, perform, step};
+use super::rebuild;
+use super::view::{begin, make_plan, page, perform, say, step};
 use crate::app::action::{Action, Code, Key};
 use crate::app::columns::Optional;
 use crate::app::effect::Effect;
 use crate::app::listing::Line;
+use crate::app::message::Msg;
 use crate::app::palette::{Entry, view_of};
-use crate::app::state::{Modal, Question, State};
-use crate::rules::plan::Confirmation;
+use crate::app::state::{Modal, Question, State, Tab};
+use crate::rules::plan::{Confirmation, shown_name};
 use crate::rules::saga::{Confirmed, confirm};
 
 /// So long after a question became another one, an answer may be meant for the one before.
@@ -121,13 +123,14 @@ pub(super) fn in_palette(state: &mut State, key: Key, now: Timestamp) -> Vec<Eff
         (Code::Down, _) | (Code::Char('n'), true) => palette.at = (palette.at + 1).min(last),
         (Code::Enter, _) => {
             let chosen = palette.found.get(palette.at).map(|found| found.entry.clone());
+            let about = std::mem::take(&mut palette.about);
             state.view.modals.pop();
             match chosen {
-                Some(Entry::Action(action)) => return perform(state, action, now),
-                Some(Entry::Row(identity)) => {
-                    state.view.tab = view_of(&identity);
-                    go_to_row(state, &Line::Resource(identity));
+                Some(Entry::Action(action)) if action.is_about_rows() && state.view.list().pointed() != about => {
+                    say(&mut state.view, Msg::RowGone, now);
                 }
+                Some(Entry::Action(action)) => return perform(state, action, now),
+                Some(Entry::Row(identity)) => go_to_row(state, &identity, now),
                 None => {}
             }
         }
@@ -141,15 +144,33 @@ pub(super) fn in_palette(state: &mut State, key: Key, now: Timestamp) -> Vec<Eff
 }
 
 /// Puts the cursor on a row; what hides it is taken away.
-fn go_to_row(state: &mut State, line: &Line) {
+fn go_to_row(state: &mut State, identity: &Identity, now: Timestamp) {
+    state.view.tab = view_of(identity);
+    if state.view.tab == Tab::Fleet {
+        state.view.offered.clear();
+    }
+    let line = Line::Resource(identity.clone());
+    rebuild(state, false, now);
     let list = state.view.list_mut();
     list.touched = true;
-    list.cursor = Some(line.clone());
-    if !list.lines.contains(line) {
+    if !list.lines.contains(&line) {
         list.folded.clear();
         list.show_all();
+        rebuild(state, false, now);
     }
-    list.cursor_jumped = None;
+    let list = state.view.list_mut();
+    if list.lines.contains(&line) {
+        list.cursor = Some(line);
+        list.cursor_jumped = None;
+        return;
+    }
+    // Storage that something at work uses, or that costs nothing, stands in no list.
+    let known = state.world.fleet.storage.get(identity).filter(|known| !known.is_gone());
+    let message = match known {
+        Some(known) => Msg::NotListed { name: shown_name(known.row.name.as_deref(), &identity.id) },
+        None => Msg::RowGone,
+    };
+    say(&mut state.view, message, now);
 }
 
 /// Finds anew what fits the palette's text.

@@ -269,7 +269,8 @@ fn polled(world: &mut World, name: &AccountName, asked_at: Timestamp, poll: Poll
     let basis = |world: &World| {
         let account = world.fleet.account(name)?;
         let rows = world.fleet.instances.len() + world.fleet.storage.len();
-        Some((rows, account.balance.clone(), account.balance_error.clone(), account.problems.clone()))
+        let in_doubt = account.trouble.as_ref().is_some_and(|trouble| !matches!(trouble.value, Trouble::Request(_)));
+        Some((rows, in_doubt, account.balance.clone(), account.balance_error.clone(), account.problems.clone()))
     };
     let before = basis(world);
     let consequences = world.fleet.absorb(name, poll, now);

@@ -166,7 +166,12 @@ fn things(action: Action, count: usize) -> String {
 
 pub fn phrase(phrase: &Phrase) -> String {
     match *phrase {
-        Phrase::TooSmall { width, height } => format!("窗口太小：至少 {width}×{height}，q 退出"),
+        Phrase::TooSmall { width, height, quit, under_way: None } => {
+            format!("窗口太小：至少 {width}×{height}，{quit} 退出")
+        }
+        Phrase::TooSmall { quit, under_way: Some(count), .. } => {
+            format!("有 {count} 个操作正在进行，{quit} 立即退出")
+        }
         Phrase::Wasting { rate } => format!("浪费 {rate}"),
         Phrase::Prepaid { rate } => format!("预付 {rate}"),
         Phrase::Lasts { account, time, at_most: false } => format!("{account} 余额可用 {time}"),
@@ -190,11 +195,12 @@ pub fn phrase(phrase: &Phrase) -> String {
         Phrase::AskingFor { age } => format!("查询中，已 {age}"),
         Phrase::Left { money } => format!("余额 {money}"),
         Phrase::Voucher { money } => format!("代金券 {money}"),
-        Phrase::Step { operation, now } => {
+        Phrase::Step { operation, now, undo } => {
             let since = |moment| format::since(moment, now, SPOKEN);
             match &operation.step {
                 Step::Countdown { until } => {
-                    format!("{} 秒后{}，u 撤销", format::seconds_left(*until, now), action(operation.action))
+                    let undo = if undo.is_empty() { String::new() } else { format!("，{undo} 撤销") };
+                    format!("{} 秒后{}{undo}", format::seconds_left(*until, now), action(operation.action))
                 }
                 Step::Checking { next_look: None, .. } => "先核对".to_owned(),
                 Step::Checking { next_look: Some(_), .. } => "稍后再核对".to_owned(),
@@ -242,8 +248,11 @@ pub fn phrase(phrase: &Phrase) -> String {
         Phrase::DataOf { action, count } => format!("{}的数据，见下", things(action, count)),
         Phrase::MoreLines { count } => format!("  另有 {count} 项"),
         Phrase::LeftOutCount { count } => format!("不包括 {count} 项"),
-        Phrase::Confirm { action: verb, count: 1 } => format!("{}：5 秒后开始，u 可撤销", action(verb)),
-        Phrase::Confirm { action: verb, count } => format!("{} {count} 个：5 秒后开始，u 可撤销", action(verb)),
+        Phrase::Confirm { action: verb, count, undo } => {
+            let what = if count == 1 { String::new() } else { format!(" {count} 个") };
+            let undo = if undo.is_empty() { String::new() } else { format!("，{undo} 可撤销") };
+            format!("{}{what}：5 秒后开始{undo}", action(verb))
+        }
         Phrase::AskName { action: verb, count: 1 } => format!("{}：需先输入名称", action(verb)),
         Phrase::AskName { action: verb, count } => format!("{} {count} 个：需先输入确认文字", action(verb)),
         Phrase::EnterDoes { action: verb } => format!("回车即{}", action(verb)),
@@ -299,7 +308,7 @@ pub fn message(message: &Msg, look: &Look, first: Currency) -> String {
         Msg::HelpStop => "停止运行中的，启动已停止的；先显示能省多少",
         Msg::HelpRelease => "彻底结束：释放实例、删除存储；先显示会丢失什么",
         Msg::HelpTakeBack => "撤销尚未发出的操作",
-        Msg::HelpMark => "标记此行：之后 s 和 x 作用于所有已标记的行",
+        Msg::HelpMark => "标记此行：之后的操作作用于所有已标记的行",
         Msg::HelpDetails => "显示或隐藏详情；折叠分组",
         Msg::HelpFilter => "筛选：关键词，或 竞价、>1/h、项目:art、up>2d、-名称:test 等条件",
         Msg::HelpSort => "切换排序：需要处理、费用、利用率、时长、名称",
@@ -335,11 +344,14 @@ pub fn message(message: &Msg, look: &Look, first: Currency) -> String {
         Msg::HelpPlanAgain => "再按一次：会丢数据时打开名称输入框",
         Msg::HelpCancel => "取消",
         Msg::NothingSelected => "没有选中任何一行",
+        Msg::RowJustChanged => "此行刚刚变了，请再按一次",
+        Msg::RowGone => "该行已不在，未执行",
         Msg::NothingToTakeBack => "没有可撤销的操作",
         Msg::MixedMarks => "标记中既有运行的也有停止的：请只标记一类",
         Msg::MixedKinds => "标记中既有实例也有存储：请只标记一类",
         Msg::PasteIgnored => "粘贴的文字不会当作按键",
         Msg::Refreshing => "正在重新查询各平台",
+        Msg::NotListed { name } => return format!("{name} 不在列表中：在用或免费"),
         Msg::NoPage => "平台没有它的页面",
         Msg::NoProblem => "没有异常",
         Msg::NoSsh => "目前没有它的 SSH 地址",

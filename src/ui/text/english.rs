@@ -173,7 +173,12 @@ fn things(action: Action, count: usize) -> String {
 
 pub fn phrase(phrase: &Phrase) -> String {
     match *phrase {
-        Phrase::TooSmall { width, height } => format!("window too small: {width}×{height} needed, q quits"),
+        Phrase::TooSmall { width, height, quit, under_way: None } => {
+            format!("window too small: {width}×{height} needed, {quit} quits")
+        }
+        Phrase::TooSmall { quit, under_way: Some(count), .. } => {
+            format!("{} under way, {quit} leaves now", many(count, "action is", "actions are"))
+        }
         Phrase::Wasting { rate } => format!("wasting {rate}"),
         Phrase::Prepaid { rate } => format!("prepaid {rate}"),
         Phrase::Lasts { account, time, at_most: false } => format!("{account} lasts {time}"),
@@ -197,11 +202,12 @@ pub fn phrase(phrase: &Phrase) -> String {
         Phrase::AskingFor { age } => format!("asking for {age}"),
         Phrase::Left { money } => format!("{money} left"),
         Phrase::Voucher { money } => format!("{money} voucher"),
-        Phrase::Step { operation, now } => {
+        Phrase::Step { operation, now, undo } => {
             let since = |moment| format::since(moment, now, SPOKEN);
             match &operation.step {
                 Step::Countdown { until } => {
-                    format!("{} in {} s, u undo", action(operation.action), format::seconds_left(*until, now))
+                    let undo = if undo.is_empty() { String::new() } else { format!(", {undo} undo") };
+                    format!("{} in {} s{undo}", action(operation.action), format::seconds_left(*until, now))
                 }
                 Step::Checking { next_look: None, .. } => "looking first".to_owned(),
                 Step::Checking { next_look: Some(_), .. } => "looks again soon".to_owned(),
@@ -251,9 +257,10 @@ pub fn phrase(phrase: &Phrase) -> String {
         Phrase::DataOf { action, count } => format!("data of {}, see below", things(action, count)),
         Phrase::MoreLines { count } => format!("  and {count} more"),
         Phrase::LeftOutCount { count } => format!("left out: {count}"),
-        Phrase::Confirm { action: verb, count } => {
+        Phrase::Confirm { action: verb, count, undo } => {
             let what = if count == 1 { String::new() } else { format!(" {count}") };
-            format!("{}{what}: begins after 5 s, u takes it back", action(verb))
+            let undo = if undo.is_empty() { String::new() } else { format!(", {undo} takes it back") };
+            format!("{}{what}: begins after 5 s{undo}", action(verb))
         }
         Phrase::AskName { action: verb, count: 1 } => format!("{}: asks for its name first", action(verb)),
         Phrase::AskName { action: verb, count } => format!("{} {count}: asks for a typed word first", action(verb)),
@@ -340,7 +347,7 @@ pub fn message(message: &Msg, look: &Look, first: Currency) -> String {
         Msg::HelpStop => "stop what runs, start what is stopped; shows beforehand what that saves",
         Msg::HelpRelease => "end it for good: release an instance, delete storage; shows beforehand what is lost",
         Msg::HelpTakeBack => "take back an action that has not been sent yet",
-        Msg::HelpMark => "mark the row: s and x then act on all marked rows",
+        Msg::HelpMark => "mark the row: actions are then about all marked rows",
         Msg::HelpDetails => "show or hide the details; fold a group",
         Msg::HelpFilter => "filter: words, and terms such as spot, >1/h, project:art, up>2d, -name:test",
         Msg::HelpSort => "next order: what needs you, cost, use, age, name",
@@ -376,11 +383,14 @@ pub fn message(message: &Msg, look: &Look, first: Currency) -> String {
         Msg::HelpPlanAgain => "pressed again: opens the field for the name, when something is lost",
         Msg::HelpCancel => "cancel",
         Msg::NothingSelected => "nothing is selected",
+        Msg::RowJustChanged => "the row just changed: press again",
+        Msg::RowGone => "its row is gone: nothing was done",
         Msg::NothingToTakeBack => "nothing can be taken back",
         Msg::MixedMarks => "some marked rows run and some are stopped: mark one kind",
         Msg::MixedKinds => "instances and storage are marked: mark one kind",
         Msg::PasteIgnored => "pasted text is not taken as keys",
         Msg::Refreshing => "asking the providers again",
+        Msg::NotListed { name } => return format!("{name} is not listed: in use, or free"),
         Msg::NoPage => "the provider has no page for it",
         Msg::NoProblem => "nothing is in trouble",
         Msg::NoSsh => "no ssh address is known for it now",

@@ -178,6 +178,9 @@ pub enum Phrase<'a> {
     TooSmall {
         width: u16,
         height: u16,
+        quit: &'a str,
+        /// How many actions are under way, once somebody was to be asked before leaving.
+        under_way: Option<usize>,
     },
     // The header.
     Wasting {
@@ -256,6 +259,8 @@ pub enum Phrase<'a> {
     Step {
         operation: &'a Operation,
         now: Timestamp,
+        /// The key that takes it back; empty where there is none.
+        undo: &'a str,
     },
     // Details.
     /// Lowest and highest of several.
@@ -342,6 +347,8 @@ pub enum Phrase<'a> {
     Confirm {
         action: Action,
         count: usize,
+        /// The key that takes it back; empty where there is none.
+        undo: &'a str,
     },
     AskName {
         action: Action,
