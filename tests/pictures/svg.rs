@@ -335,7 +335,7 @@ fn draw_band(shapes: &mut Shapes, row: u16, run: &[Cell]) {
 }
 
 /// What `draw_sign` draws.
-const SIGNS: &str = "│╭╮╰╯▌●○◌◎◆◇▲▸▾✓✕";
+const SIGNS: &str = "│╭╮╰╯▌▪●○◌◎◆◇▲▸▾✓✕";
 
 fn draw_sign(shapes: &mut Shapes, row: u16, cell: &Cell) {
     let (x, y) = corner(row, cell.column);
@@ -352,6 +352,7 @@ fn draw_sign(shapes: &mut Shapes, row: u16, cell: &Cell) {
         "╰" => (Pen::Rule, format!("M{right} {cy}q-{half} 0-{half}-{half}V{y}")),
         "╯" => (Pen::Rule, format!("M{x} {cy}q{half} 0 {half}-{half}V{y}")),
         "▌" => (Pen::Fill, format!("M{x} {y}h{half}v{height}h-{half}z")),
+        "▪" => (Pen::Fill, format!("M{} {}h5v5h-5z", cx - 2.5, cy - 2.5)),
         "●" => (Pen::Fill, circle(3.5)),
         "○" => (Pen::Sign, circle(3.0)),
         "◌" => (Pen::Sign, broken_circle(cx, cy, 3.2)),
