@@ -751,6 +751,29 @@ fn three_machines_are_stopped_in_three_keys() {
     story.shows("nothing can be taken back");
 }
 
+/// Under the cursor `u` is about that row, as it says; else about what was begun last, all of it.
+#[test]
+fn what_is_taken_back_is_what_the_row_says_or_all_that_was_begun_last() {
+    let mut story = Story::over(&["me"], "10:00:00");
+    story.lists("me", vec![running("a", "4"), running("b", "3"), running("c", "2"), running("d", "1")]);
+    story.code(Code::Home).press("sj").press("  ").press("s").press("y");
+    assert_eq!(story.state.world.under_way().count(), 3);
+    story.on("a").press("u");
+    story.shows("a: taken back, nothing was sent");
+    story.on("d").press("u");
+    story.shows("2 taken back, nothing was sent");
+    assert_eq!(story.state.world.under_way().count(), 0);
+}
+
+#[test]
+fn a_key_of_another_view_says_where_it_works() {
+    let mut story = Story::over(&["me"], "10:00:00");
+    story.lists("me", vec![running("a", "4")]);
+    story.press("3s");
+    story.shows("this key works in Fleet");
+    assert!(story.deeds().is_empty());
+}
+
 /// Marks of both kinds are refused, and marks of one kind ask once for all of them.
 #[test]
 fn marked_rows_are_of_one_kind() {

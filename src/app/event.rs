@@ -86,8 +86,8 @@ pub enum Intent {
         plan: Box<Plan>,
         authority: Authority,
     },
-    /// Take back the latest action that can be taken back.
-    TakeBack,
+    /// Take back this action, or without one all that was begun last and can be taken back.
+    TakeBack(Option<OpId>),
     /// Ask every account again, within the limits.
     Refresh,
     Set {

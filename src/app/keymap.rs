@@ -336,8 +336,6 @@ mod tests {
     use super::*;
     use rstest::rstest;
 
-    const TABS: [Tab; 3] = [Tab::Fleet, Tab::Storage, Tab::Activity];
-
     #[test]
     fn no_key_of_the_standard_means_two_things_or_does_harm_by_a_slip() {
         assert_eq!(Bindings::default().mistakes(), []);
@@ -348,7 +346,7 @@ mod tests {
     fn the_neighbours_of_dangerous_keys_are_unbound() {
         let bindings = Bindings::default();
         for c in ['i', 'r', 'd', 'S', 'X', 'C'] {
-            for tab in TABS {
+            for tab in Tab::ALL {
                 assert_eq!(bindings.action_in(tab, Key::char(c)), None, "{c}");
             }
             assert_eq!(bindings.action_in_plan(Key::char(c)), None, "{c}");
@@ -370,7 +368,7 @@ mod tests {
             Key::char('Y'),
         ];
         let bindings = Bindings::default();
-        for (key, tab) in habits.into_iter().flat_map(|key| TABS.map(|tab| (key, tab))) {
+        for (key, tab) in habits.into_iter().flat_map(|key| Tab::ALL.map(|tab| (key, tab))) {
             let action = bindings.action_in(tab, key);
             assert!(!bindings.all().iter().any(|one| one.danger && Some(one.action) == action), "{key:?}");
         }

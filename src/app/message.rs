@@ -1,5 +1,6 @@
 //! Everything that the screen can say, as typed values. The words in each language are `ui::text`'s.
 
+use super::state::Tab;
 use jiff::Timestamp;
 use providers::money::Rate;
 use serde::{Deserialize, Serialize};
@@ -68,33 +69,80 @@ pub enum Msg {
     HelpCancel,
     // The message line.
     NothingSelected,
+    /// The key means something in another view.
+    WorksElsewhere {
+        tab: Tab,
+    },
     NothingToTakeBack,
     RowJustChanged,
     RowGone,
-    NotListed { name: String },
-    TakenBack { name: String },
-    LeftOut { name: String, action: providers::model::Action, hindrance: Hindrance },
+    NotListed {
+        name: String,
+    },
+    TakenBack {
+        name: String,
+    },
+    SeveralTakenBack {
+        count: usize,
+    },
+    LeftOut {
+        name: String,
+        action: providers::model::Action,
+        hindrance: Hindrance,
+    },
     MixedMarks,
     MixedKinds,
     PasteIgnored,
     Refreshing,
-    SortedBy { order: SortName, reversed: bool },
+    SortedBy {
+        order: SortName,
+        reversed: bool,
+    },
     GroupedBy(GroupName),
     QuickFilter(QuickName),
-    ProtectedNow { name: String, on: bool },
-    MineNow { name: String, on: bool },
+    ProtectedNow {
+        name: String,
+        on: bool,
+    },
+    MineNow {
+        name: String,
+        on: bool,
+    },
     NoPage,
     NoSsh,
-    SshCopied { line: String },
+    SshCopied {
+        line: String,
+    },
     NoSshInDemo,
-    OpeningPage { url: String },
-    PageNotOpened { error: String, url: String },
+    OpeningPage {
+        url: String,
+    },
+    PageNotOpened {
+        error: String,
+        url: String,
+    },
     NoProblem,
-    SshFailed { error: String },
-    OnlyLooking { host: String, pid: u32 },
-    NotAdded { error: String },
-    Begun { action: providers::model::Action, count: usize, saves: Vec<Rate>, goes_on: Vec<Rate> },
-    Ended { name: String, action: providers::model::Action, outcome: Outcome },
+    SshFailed {
+        error: String,
+    },
+    OnlyLooking {
+        host: String,
+        pid: u32,
+    },
+    NotAdded {
+        error: String,
+    },
+    Begun {
+        action: providers::model::Action,
+        count: usize,
+        saves: Vec<Rate>,
+        goes_on: Vec<Rate>,
+    },
+    Ended {
+        name: String,
+        action: providers::model::Action,
+        outcome: Outcome,
+    },
 }
 
 impl Msg {

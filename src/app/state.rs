@@ -149,6 +149,11 @@ pub enum Tab {
     Activity,
 }
 
+impl Tab {
+    /// In the order of their keys.
+    pub const ALL: [Tab; 3] = [Tab::Fleet, Tab::Storage, Tab::Activity];
+}
+
 /// A key of the environment that could become an account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OfferedAccount {

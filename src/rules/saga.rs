@@ -371,6 +371,11 @@ impl Operation {
     }
 
     /// Still to be taken back.
+    /// Nothing of it is sent, or it waits to be sent once more: it can still be taken back.
+    pub fn can_be_taken_back(&self) -> bool {
+        matches!(self.step, Step::Countdown { .. } | Step::Checking { .. } | Step::Waiting { .. })
+    }
+
     pub fn in_countdown(&self) -> bool {
         matches!(self.step, Step::Countdown { .. })
     }

@@ -15,7 +15,7 @@ use crate::app::keymap::Binding;
 use crate::app::listing::Line;
 use crate::app::message::{Msg, QuickName};
 use crate::app::state::{Modal, Tab};
-use crate::rules::saga::{Outcome, Step};
+use crate::rules::saga::{Operation, Outcome};
 
 /// The least room for a text that is being typed, its sign and the blanks around it included.
 const FIELD: u16 = 20;
@@ -171,9 +171,7 @@ fn pointed<'a>(scene: &Scene<'a>) -> Option<&'a crate::rules::fleet::Known<provi
 }
 
 fn can_take_back(scene: &Scene) -> bool {
-    scene.state.world.under_way().any(|operation| {
-        matches!(operation.step, Step::Countdown { .. } | Step::Checking { .. } | Step::Waiting { .. })
-    })
+    scene.state.world.under_way().any(Operation::can_be_taken_back)
 }
 
 /// Whether a key does something for the row as it is now.

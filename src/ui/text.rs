@@ -18,6 +18,7 @@ use crate::app::action::Action as Meaning;
 use crate::app::keymap::Bindings;
 use crate::app::message::{Msg, QuickName};
 use crate::app::rows::MarketName;
+use crate::app::state::Tab;
 use crate::rules::fleet::{Freshness, Trouble};
 use crate::rules::memory::LedgerNotice;
 use crate::rules::plan::Hindrance;
@@ -47,6 +48,15 @@ pub fn sentences(language: Language) -> BTreeMap<Meaning, String> {
         sentences.entry(binding.action).or_insert_with(|| message(&binding.help, &look, Currency::USD));
     }
     sentences
+}
+
+/// What a view is called.
+pub fn view(tab: Tab) -> Word {
+    match tab {
+        Tab::Fleet => Word::Fleet,
+        Tab::Storage => Word::Storage,
+        Tab::Activity => Word::Activity,
+    }
 }
 
 /// A message in words; `first` is the currency that rates begin with.

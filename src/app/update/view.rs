@@ -186,7 +186,14 @@ fn in_view(state: &mut State, key: Key, now: Timestamp) -> Vec<Effect> {
     }
     match state.view.fixed.keys.action_in(state.view.tab, key) {
         Some(action) => perform(state, action, now),
-        None => vec![],
+        None => {
+            // A key that is known elsewhere is answered; any other is no key of ours.
+            let keys = &state.view.fixed.keys;
+            if let Some(tab) = Tab::ALL.into_iter().find(|tab| keys.action_in(*tab, key).is_some()) {
+                say(&mut state.view, Msg::WorksElsewhere { tab }, now);
+            }
+            vec![]
+        }
     }
 }
 
@@ -218,7 +225,7 @@ pub(super) fn perform(state: &mut State, action: Action, now: Timestamp) -> Vec<
         Action::ShowStorage => show(state, Tab::Storage),
         Action::ShowActivity => show(state, Tab::Activity),
         Action::NextView => {
-            let tab = next(&[Tab::Fleet, Tab::Storage, Tab::Activity], state.view.tab);
+            let tab = next(&Tab::ALL, state.view.tab);
             show(state, tab);
         }
         Action::Back => return back(state, now),
@@ -270,7 +277,10 @@ pub(super) fn perform(state: &mut State, action: Action, now: Timestamp) -> Vec<
         }
         Action::StopOrStart => return stop_or_start(state, now),
         Action::End => return end(state, now),
-        Action::TakeBack => return intend(state, Intent::TakeBack, now),
+        Action::TakeBack => {
+            let op = takeable_here(state);
+            return intend(state, Intent::TakeBack(op), now);
+        }
         Action::Protect => return toggle(state, now, true),
         Action::Mine => return toggle(state, now, false),
         Action::Page => return open_page(state, now),
@@ -302,6 +312,16 @@ pub(super) fn intend(state: &mut State, intent: Intent, now: Timestamp) -> Vec<E
     world::update(&mut state.world, WorldEvent::Intent(intent), now)
 }
 
+/// The action on the row under the cursor, if it can still be taken back.
+fn takeable_here(state: &State) -> Option<OpId> {
+    let operation = match state.view.list().cursor.as_ref()? {
+        Line::Resource(identity) => state.world.operation_on(identity)?,
+        Line::Operation(op) => state.world.operations.get(op)?,
+        Line::Group(_) => return None,
+    };
+    operation.can_be_taken_back().then_some(operation.id)
+}
+
 fn quit(state: &mut State, now: Timestamp) -> Vec<Effect> {
     if state.world.under_way().next().is_some() {
         state.view.modals.push(Modal::Leave);
@@ -314,7 +334,7 @@ fn quit(state: &mut State, now: Timestamp) -> Vec<Effect> {
 fn back(state: &mut State, now: Timestamp) -> Vec<Effect> {
     let countdown = state.world.under_way().any(|operation| matches!(operation.step, Step::Countdown { .. }));
     if countdown {
-        return intend(state, Intent::TakeBack, now);
+        return intend(state, Intent::TakeBack(None), now);
     }
     let list = state.view.list_mut();
     if !list.marks.is_empty() {

@@ -335,7 +335,7 @@ fn follow(world: &World, name: &AccountName, consequences: Vec<Consequence>) -> 
 
 fn intend(world: &mut World, intent: Intent, now: Timestamp) -> Vec<Effect> {
     // What this process began before it lost the claim is still its own to take back.
-    if !world.acts() && intent != Intent::TakeBack {
+    if !world.acts() && !matches!(intent, Intent::TakeBack(_)) {
         if let Some(Collector::Other { owner, .. }) = &world.collector {
             world.news.push(Msg::OnlyLooking { host: owner.host.clone(), pid: owner.pid });
         }
@@ -343,22 +343,7 @@ fn intend(world: &mut World, intent: Intent, now: Timestamp) -> Vec<Effect> {
     }
     match intent {
         Intent::Begin { plan, authority } => begin(world, *plan, authority, now),
-        Intent::TakeBack => {
-            let latest = world
-                .under_way()
-                .filter(|operation| {
-                    matches!(operation.step, Step::Countdown { .. } | Step::Checking { .. } | Step::Waiting { .. })
-                })
-                .map(|operation| operation.id)
-                .max();
-            match latest {
-                Some(op) => advance(world, op, Input::TakeBack, now),
-                None => {
-                    world.news.push(Msg::NothingToTakeBack);
-                    vec![]
-                }
-            }
-        }
+        Intent::TakeBack(op) => take_back(world, op, now),
         Intent::Refresh => {
             world.fleet.accounts.iter_mut().for_each(|account| account.pacing.wanted = true);
             world.news.push(Msg::Refreshing);
@@ -373,6 +358,28 @@ fn intend(world: &mut World, intent: Intent, now: Timestamp) -> Vec<Effect> {
             vec![Effect::Set { identity, setting }]
         }
     }
+}
+
+/// Takes back one action, or what was begun last: several at once are one.
+fn take_back(world: &mut World, op: Option<OpId>, now: Timestamp) -> Vec<Effect> {
+    let open: Vec<&Operation> = world.under_way().filter(|operation| operation.can_be_taken_back()).collect();
+    let last = open.iter().map(|operation| operation.began_at).max();
+    let wanted = |operation: &&&Operation| match op {
+        Some(op) => operation.id == op,
+        None => Some(operation.began_at) == last,
+    };
+    let ops: Vec<OpId> = open.iter().filter(wanted).map(|operation| operation.id).collect();
+    if ops.is_empty() {
+        world.news.push(Msg::NothingToTakeBack);
+    }
+    let mut effects = Vec::new();
+    for op in &ops {
+        effects.extend(advance(world, *op, Input::TakeBack, now));
+    }
+    if ops.len() > 1 {
+        world.news.push(Msg::SeveralTakenBack { count: ops.len() });
+    }
+    effects
 }
 
 /// Begins every target of a confirmed plan that can still be begun.

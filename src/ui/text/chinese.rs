@@ -4,6 +4,7 @@ use providers::error::ErrorKind;
 use providers::model::{Action, Component, DataKind, Phase, Refusal, Remark, Risk, StorageKind};
 use providers::money::Currency;
 
+use super::view;
 use super::words::{Phrase, Word};
 use crate::app::message::{GroupName, Msg, QuickName, SortName};
 use crate::app::rows::MarketName;
@@ -343,6 +344,7 @@ pub fn message(message: &Msg, look: &Look, first: Currency) -> String {
         Msg::HelpConfirm => "确认（不丢数据时）",
         Msg::HelpPlanAgain => "再按一次：会丢数据时打开名称输入框",
         Msg::HelpCancel => "取消",
+        Msg::WorksElsewhere { tab } => return format!("此键用于“{}”视图", word(view(*tab))),
         Msg::NothingSelected => "没有选中任何一行",
         Msg::RowJustChanged => "此行刚刚变了，请再按一次",
         Msg::RowGone => "该行已不在，未执行",
@@ -357,6 +359,7 @@ pub fn message(message: &Msg, look: &Look, first: Currency) -> String {
         Msg::NoSsh => "目前没有它的 SSH 地址",
         Msg::NoSshInDemo => "模拟的实例没有 SSH",
         Msg::SshCopied { line } => return format!("已复制：{line}"),
+        Msg::SeveralTakenBack { count } => return format!("已撤销 {count} 个，没有发出任何请求"),
         Msg::TakenBack { name } => return format!("{name}：已撤销，没有发出任何请求"),
         Msg::LeftOut { name, action, hindrance } => {
             return format!("{name}：{}", self::hindrance(hindrance, *action));

@@ -4,6 +4,7 @@ use providers::error::ErrorKind;
 use providers::model::{Action, Component, DataKind, Phase, Refusal, Remark, Risk, StorageKind};
 use providers::money::Currency;
 
+use super::view;
 use super::words::{Phrase, Word};
 use crate::app::message::{GroupName, Msg, QuickName, SortName};
 use crate::app::rows::MarketName;
@@ -382,6 +383,7 @@ pub fn message(message: &Msg, look: &Look, first: Currency) -> String {
         Msg::HelpConfirm => "yes, when nothing is lost",
         Msg::HelpPlanAgain => "pressed again: opens the field for the name, when something is lost",
         Msg::HelpCancel => "cancel",
+        Msg::WorksElsewhere { tab } => return format!("this key works in {}", word(view(*tab))),
         Msg::NothingSelected => "nothing is selected",
         Msg::RowJustChanged => "the row just changed: press again",
         Msg::RowGone => "its row is gone: nothing was done",
@@ -396,6 +398,7 @@ pub fn message(message: &Msg, look: &Look, first: Currency) -> String {
         Msg::NoSsh => "no ssh address is known for it now",
         Msg::NoSshInDemo => "what is simulated has no ssh",
         Msg::SshCopied { line } => return format!("copied: {line}"),
+        Msg::SeveralTakenBack { count } => return format!("{count} taken back, nothing was sent"),
         Msg::TakenBack { name } => return format!("{name}: taken back, nothing was sent"),
         Msg::LeftOut { name, action, hindrance } => {
             return format!("{name}: {}", self::hindrance(hindrance, *action));
