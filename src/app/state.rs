@@ -224,6 +224,8 @@ pub struct View {
     pub(super) last_press: Option<Press>,
     /// When the mouse was last used.
     pub(super) last_mouse: Option<Timestamp>,
+    /// The sums of the header are not of the world as it is.
+    pub(super) sums_stale: bool,
     /// The line that was last clicked, and when.
     pub(super) last_click: Option<(Line, Timestamp)>,
     /// What of this was last written down.
@@ -251,6 +253,7 @@ impl View {
             last_key: None,
             last_press: None,
             last_mouse: None,
+            sums_stale: true,
             last_click: None,
             saved: Preferences::default(),
             offered,

@@ -66,6 +66,7 @@ pub fn take(state: &mut State, event: Event, now: Timestamp) -> Vec<Effect> {
 
 fn note_changes(state: &mut State, now: Timestamp) {
     if std::mem::take(&mut state.world.changed) {
+        state.view.sums_stale = true;
         for list in [&mut state.view.fleet, &mut state.view.storage, &mut state.view.activity] {
             list.stale = true;
         }
@@ -123,9 +124,11 @@ fn resort(state: &mut State, now: Timestamp) {
 
 fn rebuild(state: &mut State, resort: bool, now: Timestamp) {
     let State { world, view, .. } = state;
-    if view.fleet.stale || view.tab == Tab::Fleet {
+    if std::mem::take(&mut view.sums_stale) {
         world.totals = world.fleet.burn();
         world.runway = runway::shortest(&world.fleet);
+    }
+    if view.fleet.stale || view.tab == Tab::Fleet {
         rows::rebuild(world, view, resort, now);
     }
     match view.tab {

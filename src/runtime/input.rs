@@ -36,7 +36,7 @@ const BEL: u8 = 0x07;
 const CTRL_C: u8 = 0x03;
 
 /// The Esc key sends what every sequence begins with; the rest of one comes in the same moment.
-const ESC_ALONE: Duration = Duration::from_millis(5);
+const ESC_ALONE: Duration = Duration::from_millis(2);
 /// What comes later than this does not belong to what was begun.
 const TORN: Duration = Duration::from_millis(500);
 /// No sequence of a key, the mouse or an answer that we asked for is longer.
