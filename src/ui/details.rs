@@ -1,8 +1,8 @@
 //! More about the line under the cursor: below the list, or at the side where there is room.
 
 use providers::model::{
-    AccountName, Action, DataPlace, Effect, GpuSample, Instance, Market, Offer, Phase, Rates, ResourceId, ResourceKind,
-    Risk, StorageItem,
+    AccountName, Action, DataKind, DataPlace, Effect, GpuSample, Instance, Market, Offer, Phase, Rates, ResourceId,
+    ResourceKind, Risk, StorageItem,
 };
 use providers::money::{Burn, Rate};
 use ratatui::layout::Rect;
@@ -506,16 +506,17 @@ fn place_words(language: Language, place: &DataPlace) -> String {
     let kind = language.data_kind(place.kind);
     // The root of the file system says less than what it lies on.
     let path = place.path.as_ref().filter(|path| *path != "/");
+    let size = place.size_gb.map(format::gigabytes);
+    if let (DataKind::Contents, None, Some(name)) = (place.kind, path, &place.name) {
+        return language.phrase(&Phrase::AllIn { name, size: size.as_deref() });
+    }
     let name = match (path, &place.name) {
         (Some(path), Some(name)) => format!("{path} ({name})"),
         (Some(path), None) => path.clone(),
         (None, Some(name)) => format!("{kind} {name}"),
         (None, None) => kind.to_owned(),
     };
-    match place.size_gb {
-        Some(size) => format!("{name} {}", format::gigabytes(size)),
-        None => name,
-    }
+    size.map_or(name.clone(), |size| format!("{name} {size}"))
 }
 
 fn group_lines(scene: &Scene, key: &GroupKey) -> Vec<Runs> {

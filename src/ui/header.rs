@@ -5,7 +5,6 @@ use providers::money::Rate;
 use ratatui::layout::Rect;
 
 use super::format;
-use super::language::Unit;
 use super::paint::{Paint, Run, Runs, dim, plain, run, runs_width};
 use super::scene::Scene;
 use super::text::{Phrase, Word};
@@ -107,6 +106,13 @@ pub fn lasts(scene: &Scene, runway: &Runway) -> Run {
     run(scene.look.language.phrase(&Phrase::LastsStill { time: &time, at_most: runway.at_most }), role)
 }
 
+/// The same in a few cells, after the money that it is about.
+pub fn lasts_briefly(scene: &Scene, runway: &Runway) -> Run {
+    let (left, role) = left(scene, runway);
+    let at_most = if runway.at_most { "<" } else { "" };
+    run(format!("{at_most}{}", format::age(left, scene.look.language)), role)
+}
+
 fn left(scene: &Scene, runway: &Runway) -> (SignedDuration, Role) {
     let left = runway.ends_at.map_or(SignedDuration::MAX, |end| end.duration_since(scene.now));
     let role = match left.as_hours() {
@@ -134,7 +140,7 @@ fn burn(scene: &Scene) -> Runs {
     let (totals, language) = (&scene.state.world.totals, scene.look.language);
     let asked = scene.state.world.fleet.accounts.iter().any(|account| account.as_of.is_some());
     if !asked {
-        return vec![dim(format!("{}/{}", scene.look.glyphs.dash, language.unit(Unit::Hour)))];
+        return vec![dim(format!("{}/{}", scene.look.glyphs.dash, language.per_hour()))];
     }
     let first = scene.currency();
     let mut upper = format::in_order(totals.upper.rates(), first);

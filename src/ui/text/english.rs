@@ -238,6 +238,8 @@ pub fn phrase(phrase: &Phrase) -> String {
         Phrase::LeftBehind { name, rate: Some(rate) } => format!("{name} stays and costs {rate}"),
         Phrase::LeftBehind { name, rate: None } => format!("{name} stays and may cost"),
         Phrase::Deletes { places } => format!("deletes {places}"),
+        Phrase::AllIn { name, size: Some(size) } => format!("all that {name} ({size}) holds"),
+        Phrase::AllIn { name, size: None } => format!("all that {name} holds"),
         Phrase::Keeps { places } => format!("keeps {places}"),
         Phrase::Rows { count } => many(count, "instance", "instances"),
         Phrase::StorageItems { count, rate } => {

@@ -290,6 +290,11 @@ pub enum Phrase<'a> {
     Keeps {
         places: &'a str,
     },
+    /// The whole of what a storage item holds.
+    AllIn {
+        name: &'a str,
+        size: Option<&'a str>,
+    },
     Rows {
         count: usize,
     },
