@@ -117,10 +117,11 @@ fn instance(
     rate_cell(paint, scene, columns.rate, y, &known.rates(), rate_role(known, scene, old));
 
     let mut next = next(scene, known);
-    if old && !known.is_gone() && grouping != GroupName::Account {
+    let acted = scene.operation(&known.identity).is_some() || scene.confirmed(&known.identity).is_some();
+    if old && !known.is_gone() && !acted && grouping != GroupName::Account {
         age_first(scene, known, &mut next);
     }
-    paint.runs(columns.next.x, y, columns.next.width, &next);
+    paint.runs(columns.next.x, y, columns.next.width, &whole_parts(scene, next, columns.next.width));
     let account = scene.account_title(&known.identity.account);
     paint.text(columns.account.x, y, columns.account.width, &account, Role::Dim);
     if columns.project.width > 0 {
@@ -316,6 +317,24 @@ fn join(scene: &Scene, parts: Runs) -> Runs {
         out.push(part);
     }
     out
+}
+
+/// A joined line without the parts that would be cut inside a figure: half a date says nothing.
+fn whole_parts(scene: &Scene, mut runs: Runs, cells: u16) -> Runs {
+    let whole = runs_width(&runs);
+    let comma = scene.look.language.word(Word::Comma);
+    let mark = scene.look.glyphs.ellipsis;
+    while whole > cells
+        && runs.last().is_some_and(|run| run.text.contains(|c: char| c.is_ascii_digit()))
+        && let Some(at) = runs.iter().rposition(|run| run.text == comma)
+    {
+        runs.truncate(at);
+        if runs_width(&runs) + format::width(comma) + format::width(mark) <= cells {
+            runs.push(dim(format!("{comma}{mark}")));
+            break;
+        }
+    }
+    runs
 }
 
 /// Where an action is, in the words of a row.

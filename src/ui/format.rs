@@ -209,6 +209,14 @@ pub fn gigabytes(size: Decimal) -> String {
     format!("{} GB", size.round_dp(1).normalize())
 }
 
+/// The same in six cells: from a thousand GB on in TB.
+pub fn large_size(size: Decimal) -> String {
+    let (size, unit) =
+        if size.round() < Decimal::ONE_THOUSAND { (size, "GB") } else { (size / Decimal::ONE_THOUSAND, "TB") };
+    let places = if size.round_dp(1) < Decimal::TEN { 1 } else { 0 };
+    format!("{} {unit}", size.round_dp(places).normalize())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -267,6 +275,18 @@ mod tests {
         let time = SignedDuration::from_secs(seconds);
         assert_eq!(age(time, Language::Chinese), expected_age);
         assert_eq!(span(time, Language::Chinese), expected_span);
+    }
+
+    #[rstest]
+    #[case("0.5", "0.5 GB")]
+    #[case("9.96", "10 GB")]
+    #[case("120.4", "120 GB")]
+    #[case("999.4", "999 GB")]
+    #[case("999.6", "1 TB")]
+    #[case("1200", "1.2 TB")]
+    #[case("12345", "12 TB")]
+    fn sizes_fit_their_column(#[case] size: &str, #[case] expected: &str) {
+        assert_eq!(large_size(dec(size)), expected);
     }
 
     #[test]

@@ -140,7 +140,7 @@ fn row(paint: &mut Paint, scene: &Scene, columns: &Columns, x: u16, y: u16, row:
     paint.text(columns.kind.x, y, columns.kind.width, kind(scene, row.kind), Role::Dim);
     let account = scene.account_title(&row.identity.account);
     paint.text(columns.account.x, y, columns.account.width, &account, Role::Dim);
-    let size = row.size_gb.map_or_else(|| glyphs.dash.to_owned(), format::gigabytes);
+    let size = row.size_gb.map_or_else(|| glyphs.dash.to_owned(), format::large_size);
     paint.right(columns.size.x, y, columns.size.width, &size, tone(Role::Plain));
     paint.right(columns.age.x, y, columns.age.width, &age(scene, row), tone(Role::Plain));
     money(paint, scene, columns.month, y, row, old);

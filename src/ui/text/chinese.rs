@@ -265,7 +265,7 @@ pub fn phrase(phrase: &Phrase) -> String {
         Phrase::SentAtLeave { count } => format!("{count} 个操作已发出，下次启动时核对结果。"),
         Phrase::GoesOnAtLeave { rate } => format!("{rate} 继续计费，且无人看管。"),
         Phrase::Farewell { count, rate, by_then, at, alone } => {
-            let watched = if alone { "无人看守。" } else { "" };
+            let watched = if alone { "除非另有 rentop 在运行，否则无人看管。" } else { "" };
             format!("{count} 个实例仍在计费，合计 {rate}，到{at}为 {by_then}。{watched}")
         }
         Phrase::Marked { count } => format!("已标记 {count}"),

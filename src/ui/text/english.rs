@@ -283,7 +283,7 @@ pub fn phrase(phrase: &Phrase) -> String {
             format!(
                 "{}, {rate} in all, {by_then} by {at}.{}",
                 many(count, "instance goes on costing", "instances go on costing"),
-                if alone { " Nobody watches." } else { "" }
+                if alone { " Nobody watches unless another rentop runs." } else { "" }
             )
         }
         Phrase::Marked { count } => format!("{count} marked"),
