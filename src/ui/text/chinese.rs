@@ -114,6 +114,7 @@ pub fn word(word: Word) -> &'static str {
         Word::Stay => "留下",
         Word::PlanChanged => "询问期间情况有变。以下是现状，请重新决定。",
         Word::PlanNothingLeft => "询问期间情况有变：已无可执行的操作。",
+        Word::NotTheSame => "不一致",
         Word::Palette => "要做什么？",
         Word::Choose => "选择",
         Word::Columns => "列",

@@ -113,6 +113,7 @@ pub fn word(word: Word) -> &'static str {
         Word::Stay => "stay",
         Word::PlanChanged => "It has changed while you were asked. This is how it is now; decide anew.",
         Word::PlanNothingLeft => "It has changed while you were asked: nothing is left to do.",
+        Word::NotTheSame => "not the same",
         Word::Palette => "What now?",
         Word::Choose => "choose",
         Word::Columns => "Columns",

@@ -128,6 +128,7 @@ words! {
     Stay,
     PlanChanged,
     PlanNothingLeft,
+    NotTheSame,
     Palette,
     Choose,
     Columns,
