@@ -534,7 +534,7 @@ fn filter_error(kind: FilterErrorKind, part: &str) -> String {
             Expected::Amount(quantity) => format!("例如 {}", quantity.example()),
         },
         FilterErrorKind::UnknownKey { nearest: Some(nearest) } => format!("是否指 {nearest}:？"),
-        FilterErrorKind::UnknownKey { nearest: None } => format!("带冒号的文字请加引号：\"{part}\""),
+        FilterErrorKind::UnknownKey { nearest: None } => format!("没有字段 {part}；按文字查找请加引号"),
         FilterErrorKind::UnknownValue { nearest: Some(nearest), .. } => format!("是否指 {nearest}？"),
         FilterErrorKind::UnknownValue { key, nearest: None } => format!("未知；例如 {}", key.example()),
         FilterErrorKind::NotAnAmount(quantity) => format!("不是数量；例如 {}", quantity.example()),

@@ -565,7 +565,7 @@ fn filter_error(kind: FilterErrorKind, part: &str) -> String {
             Expected::Amount(quantity) => format!("such as {}", quantity.example()),
         },
         FilterErrorKind::UnknownKey { nearest: Some(nearest) } => format!("did you mean {nearest}:?"),
-        FilterErrorKind::UnknownKey { nearest: None } => format!("a text with a colon wants quotes: \"{part}\""),
+        FilterErrorKind::UnknownKey { nearest: None } => format!("no such key: {part}; in quotes it is a text"),
         FilterErrorKind::UnknownValue { nearest: Some(nearest), .. } => format!("did you mean {nearest}?"),
         FilterErrorKind::UnknownValue { key, nearest: None } => format!("unknown; such as {}", key.example()),
         FilterErrorKind::NotAnAmount(quantity) => format!("no amount; such as {}", quantity.example()),
