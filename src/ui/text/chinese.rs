@@ -177,7 +177,7 @@ pub fn phrase(phrase: &Phrase) -> String {
         Phrase::Wasting { rate } => format!("浪费 {rate}"),
         Phrase::Prepaid { rate } => format!("预付 {rate}"),
         Phrase::Lasts { account, time, at_most: false } => format!("{account} 余额可用 {time}"),
-        Phrase::Lasts { account, time, at_most: true } => format!("{account} 余额最多可用 {time}"),
+        Phrase::Lasts { account, time, at_most: true } => format!("{account} 余额至多 {time}"),
         Phrase::LastsStill { time, at_most: false } => format!("可用 {time}"),
         Phrase::LastsStill { time, at_most: true } => format!("最多可用 {time}"),
         Phrase::StorageCosts { rate } => format!("存储 {rate}"),
