@@ -114,13 +114,32 @@ fn instance_below(scene: &Scene, known: &Known<Instance>, width: u16, rows: usiz
         let taken = (wrapped.len() - 1).min(spare);
         if taken + 1 < wrapped.len() {
             // What has no room is cut in its last line, with a mark.
-            let rest: Runs = wrapped.drain(taken..).flatten().collect();
-            wrapped.push(rest);
+            let rest = wrapped.split_off(taken);
+            wrapped.push(one_line(rest));
         }
         spare -= taken;
         lines.extend(wrapped);
     }
     lines
+}
+
+/// Wrapped lines as one again, their indents taken away.
+fn one_line(lines: Vec<Runs>) -> Runs {
+    let mut out = Runs::new();
+    for mut line in lines {
+        if !out.is_empty() {
+            while let Some(first) = line.first_mut() {
+                first.text.drain(..first.text.len() - first.text.trim_start().len());
+                if !first.text.is_empty() {
+                    break;
+                }
+                line.remove(0);
+            }
+            out.push(plain(" "));
+        }
+        out.append(&mut line);
+    }
+    out
 }
 
 fn instance_side(scene: &Scene, known: &Known<Instance>, width: u16) -> Vec<Runs> {
