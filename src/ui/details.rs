@@ -103,7 +103,9 @@ fn instance_below(scene: &Scene, known: &Known<Instance>, width: u16, rows: usiz
         }
         _ => {}
     }
-    if !host.is_empty() && gpus.len() < room {
+    // What an action does goes before how busy its host is.
+    let wanted: usize = actions.iter().map(|action| wrap(action, width, ACTION_CELLS).len()).sum();
+    if !host.is_empty() && gpus.len() < room && lines.len() + gpus.len() + 2 + wanted <= rows {
         gpus.push(host);
     }
     lines.extend(gpus.into_iter().take(room));

@@ -121,7 +121,7 @@ fn instance(
     if old && !known.is_gone() && !acted && grouping != GroupName::Account {
         age_first(scene, known, &mut next);
     }
-    paint.runs(columns.next.x, y, columns.next.width, &whole_parts(scene, next, columns.next.width));
+    paint.runs(columns.next.x, y, columns.next.width, &whole_parts(scene, next, columns.next.width, Word::Comma));
     let account = scene.account_title(&known.identity.account);
     paint.text(columns.account.x, y, columns.account.width, &account, Role::Dim);
     if columns.project.width > 0 {
@@ -320,9 +320,9 @@ fn join(scene: &Scene, parts: Runs) -> Runs {
 }
 
 /// A joined line without the parts that would be cut inside a figure: half a date says nothing.
-fn whole_parts(scene: &Scene, mut runs: Runs, cells: u16) -> Runs {
+pub fn whole_parts(scene: &Scene, mut runs: Runs, cells: u16, between: Word) -> Runs {
     let whole = runs_width(&runs);
-    let comma = scene.look.language.word(Word::Comma);
+    let comma = scene.look.language.word(between);
     let mark = scene.look.glyphs.ellipsis;
     while whole > cells
         && runs.last().is_some_and(|run| run.text.contains(|c: char| c.is_ascii_digit()))

@@ -140,12 +140,15 @@ fn titles(scene: &Scene, plan: &Plan) -> (String, String) {
 fn label_cells(scene: &Scene) -> u16 {
     let words = [
         Word::PlanSaves,
+        Word::PlanCosts,
         Word::PlanGoesOn,
         Word::PlanKeeps,
         Word::PlanDeletes,
         Word::PlanMind,
-        Word::PlanAsOf,
         Word::PlanAge,
+        Word::PlanEnds,
+        Word::PlanPhase,
+        Word::PlanAsOf,
     ];
     words.iter().map(|word| format::width(scene.look.language.word(*word))).max().unwrap_or(0) + 2
 }

@@ -144,7 +144,12 @@ fn row(paint: &mut Paint, scene: &Scene, columns: &Columns, x: u16, y: u16, row:
     paint.right(columns.size.x, y, columns.size.width, &size, tone(Role::Plain));
     paint.right(columns.age.x, y, columns.age.width, &age(scene, row), tone(Role::Plain));
     money(paint, scene, columns.month, y, row, old);
-    paint.runs(columns.note.x, y, columns.note.width, &notes(scene, row));
+    paint.runs(
+        columns.note.x,
+        y,
+        columns.note.width,
+        &fleet::whole_parts(scene, notes(scene, row), columns.note.width, Word::Semicolon),
+    );
 }
 
 /// What sort of thing it is, in words.

@@ -86,7 +86,7 @@ pub fn word(word: Word) -> &'static str {
         Word::PlanKeeps => "keeps",
         Word::PlanDeletes => "deletes",
         Word::PlanMind => "mind",
-        Word::PlanAge => "is there for",
+        Word::PlanAge => "age",
         Word::PlanEnds => "term ends",
         Word::PlanPhase => "is now",
         Word::PlanAsOf => "as of",
