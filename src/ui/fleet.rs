@@ -380,7 +380,7 @@ fn group(paint: &mut Paint, scene: &Scene, columns: &Columns, area: Rect, y: u16
     let first = scene.currency();
     let waste = format::burn(&sum.totals.waste, first, scene.look)
         .map(|rate| run(language.phrase(&Phrase::Wasting { rate: &rate }), Role::Waste));
-    let room = columns.rate.x.saturating_sub(area.x + 4);
+    let room = if sum.rows > 0 { columns.rate.x } else { columns.next.x }.saturating_sub(area.x + 4);
     let end = paint.runs(area.x + 4, y, room.saturating_sub(1), &title);
     if let Some(waste) = waste {
         // Only where it does not touch the title.
