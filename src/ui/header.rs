@@ -44,9 +44,10 @@ pub fn paint(paint: &mut Paint, scene: &Scene, area: Rect) {
         if parts[last].rank == 0 {
             break;
         }
-        match shorter.take_if(|_| matches!(parts[last].rank, SHORT_RUNWAY | RUNWAY)) {
+        let runway = parts.iter().position(|part| matches!(part.rank, SHORT_RUNWAY | RUNWAY));
+        match shorter.take_if(|_| parts[last].rank <= RUNWAY).zip(runway) {
             // A shorter name before none of it.
-            Some(shorter) => parts[last].runs = vec![shorter],
+            Some((shorter, runway)) => parts[runway].runs = vec![shorter],
             None => drop(parts.remove(last)),
         }
     }

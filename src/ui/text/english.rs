@@ -88,7 +88,7 @@ pub fn word(word: Word) -> &'static str {
         Word::PlanMind => "mind",
         Word::PlanAge => "age",
         Word::PlanEnds => "term ends",
-        Word::PlanPhase => "is now",
+        Word::PlanPhase => "state",
         Word::PlanAsOf => "as of",
         Word::OnlyRemembered => "only remembered: the provider has not answered yet",
         Word::Help => "Help",
