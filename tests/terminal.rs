@@ -391,7 +391,7 @@ fn the_terminal_is_given_back(#[case] keys: &str, #[case] signal: &str, #[case] 
     assert_eq!(status.exit_code(), code, "{status:?}");
     is_given_back(&mut terminal);
     // What goes on costing is said where it can be read.
-    terminal.wait_for("Nobody watches.");
+    terminal.wait_for("Nobody watches unless another rentop runs.");
     assert_eq!(stage.changes(), 0);
 }
 

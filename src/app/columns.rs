@@ -10,6 +10,8 @@ pub const SIGNS: u16 = 6;
 pub const FLAGS: u16 = 3;
 /// Cells of a curve of use.
 pub const SPARK: u16 = 8;
+/// Cells of the longest usual name of a card, with their number.
+const CARD: u16 = 17;
 /// Digits of an hourly rate after its point, and one sign that may follow.
 pub const FRACTION: u16 = 5;
 
@@ -122,7 +124,12 @@ impl Columns {
             (_, width) => width + gap,
         };
         for at in 0..optional.len() {
-            if !narrow && fixed + optional.iter().map(extra).sum::<u16>() <= width {
+            // The name of a card is worth more than where it stands and since when.
+            let card = match optional[at].0 {
+                Optional::Up | Optional::Region => CARD - gpu.min(CARD),
+                _ => 0,
+            };
+            if !narrow && fixed + card + optional.iter().map(extra).sum::<u16>() <= width {
                 break;
             }
             optional[at].1 = 0;
@@ -136,8 +143,9 @@ impl Columns {
         let of = |optional: &[(Optional, u16)], wanted| {
             optional.iter().find(|(column, _)| *column == wanted).map_or(0, |(_, width)| *width)
         };
-        let [up, region, mut project, memory, trend, mut account] = Optional::ALL.map(|column| of(&optional, column));
-        give(&mut gpu, 17);
+        let [up, mut region, mut project, memory, trend, mut account] =
+            Optional::ALL.map(|column| of(&optional, column));
+        give(&mut gpu, CARD);
         give(&mut name, 20);
         give(&mut gpu, 19);
         give(&mut next, 26);
@@ -147,8 +155,12 @@ impl Columns {
         if project > 0 {
             give(&mut project, 16);
         }
+        if region > 0 {
+            give(&mut region, 16);
+        }
         give(&mut name, 34);
-        give(&mut next, u16::MAX);
+        // Beyond that the eye loses the row.
+        give(&mut next, 70);
         let util = if trend > 0 { SPARK + 1 + 5 } else { util };
 
         let mut columns = Columns { spark: trend > 0, ..Columns::default() };

@@ -543,6 +543,8 @@ pub struct Totals {
     pub storage: Burn,
     /// Some part of a rate is not known: the sums are lower bounds.
     pub incomplete: bool,
+    /// Some part of a rate is computed from list prices.
+    pub estimated: bool,
 }
 
 impl Totals {
@@ -588,6 +590,7 @@ impl Totals {
         certain(rates).for_each(|rate| self.burn.add(rate));
         rates.lines.iter().for_each(|line| self.upper.add(line.rate));
         self.incomplete |= !rates.complete;
+        self.estimated |= rates.estimated();
     }
 }
 

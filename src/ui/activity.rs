@@ -121,8 +121,9 @@ pub fn operation_lines(scene: &Scene, operation: &Operation) -> Vec<Runs> {
     ];
     let mut add = |word: Word, value: Runs| lines.push(labelled(&language.word(word).to_lowercase(), 12, value));
     let began = format!(
-        "{}, {}",
+        "{}{}{}",
         scene.moment(operation.began_at),
+        language.word(Word::Comma),
         language.phrase(&Phrase::Ago { age: &scene.since(operation.began_at) })
     );
     add(Word::When, vec![plain(began)]);
@@ -134,7 +135,9 @@ pub fn operation_lines(scene: &Scene, operation: &Operation) -> Vec<Runs> {
         let took = format::span(at.duration_since(operation.began_at), language);
         add(Word::Took, vec![plain(took)]);
     }
-    if let Some(saves) = format::rates(&target.saves(), scene.currency(), scene.look) {
+    // What was not done saves nothing.
+    let counts = matches!(operation.step, Step::Ended { outcome: Outcome::Done { .. }, .. }) || !operation.is_ended();
+    if counts && let Some(saves) = format::rates(&target.saves(), scene.currency(), scene.look) {
         add(Word::PlanSaves, vec![plain(saves)]);
     }
     lines

@@ -1,8 +1,8 @@
 //! More about the line under the cursor: below the list, or at the side where there is room.
 
 use providers::model::{
-    AccountName, Action, DataPlace, Effect, GpuSample, Instance, Market, Offer, Phase, Rates, ResourceId, ResourceKind,
-    Risk, StorageItem,
+    AccountName, Action, DataKind, DataPlace, Effect, GpuSample, Instance, Market, Offer, Phase, Rates, ResourceId,
+    ResourceKind, Risk, StorageItem,
 };
 use providers::money::{Burn, Rate};
 use ratatui::layout::Rect;
@@ -103,7 +103,9 @@ fn instance_below(scene: &Scene, known: &Known<Instance>, width: u16, rows: usiz
         }
         _ => {}
     }
-    if !host.is_empty() && gpus.len() < room {
+    // What an action does goes before how busy its host is.
+    let wanted: usize = actions.iter().map(|action| wrap(action, width, ACTION_CELLS).len()).sum();
+    if !host.is_empty() && gpus.len() < room && lines.len() + gpus.len() + 2 + wanted <= rows {
         gpus.push(host);
     }
     lines.extend(gpus.into_iter().take(room));
@@ -114,13 +116,32 @@ fn instance_below(scene: &Scene, known: &Known<Instance>, width: u16, rows: usiz
         let taken = (wrapped.len() - 1).min(spare);
         if taken + 1 < wrapped.len() {
             // What has no room is cut in its last line, with a mark.
-            let rest: Runs = wrapped.drain(taken..).flatten().collect();
-            wrapped.push(rest);
+            let rest = wrapped.split_off(taken);
+            wrapped.push(one_line(rest));
         }
         spare -= taken;
         lines.extend(wrapped);
     }
     lines
+}
+
+/// Wrapped lines as one again, their indents taken away.
+fn one_line(lines: Vec<Runs>) -> Runs {
+    let mut out = Runs::new();
+    for mut line in lines {
+        if !out.is_empty() {
+            while let Some(first) = line.first_mut() {
+                first.text.drain(..first.text.len() - first.text.trim_start().len());
+                if !first.text.is_empty() {
+                    break;
+                }
+                line.remove(0);
+            }
+            out.push(plain(" "));
+        }
+        out.append(&mut line);
+    }
+    out
 }
 
 fn instance_side(scene: &Scene, known: &Known<Instance>, width: u16) -> Vec<Runs> {
@@ -506,16 +527,17 @@ fn place_words(language: Language, place: &DataPlace) -> String {
     let kind = language.data_kind(place.kind);
     // The root of the file system says less than what it lies on.
     let path = place.path.as_ref().filter(|path| *path != "/");
+    let size = place.size_gb.map(format::gigabytes);
+    if let (DataKind::Contents, None, Some(name)) = (place.kind, path, &place.name) {
+        return language.phrase(&Phrase::AllIn { name, size: size.as_deref() });
+    }
     let name = match (path, &place.name) {
         (Some(path), Some(name)) => format!("{path} ({name})"),
         (Some(path), None) => path.clone(),
         (None, Some(name)) => format!("{kind} {name}"),
         (None, None) => kind.to_owned(),
     };
-    match place.size_gb {
-        Some(size) => format!("{name} {}", format::gigabytes(size)),
-        None => name,
-    }
+    size.map_or(name.clone(), |size| format!("{name} {size}"))
 }
 
 fn group_lines(scene: &Scene, key: &GroupKey) -> Vec<Runs> {

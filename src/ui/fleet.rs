@@ -4,7 +4,7 @@ use providers::model::{AccountName, Instance, Market, Phase, ProviderName, Rates
 use providers::money::Money;
 use ratatui::layout::Rect;
 
-use super::paint::{Paint, Run, Runs, dim, plain, run};
+use super::paint::{Paint, Run, Runs, dim, plain, run, runs_width};
 use super::scene::{Scene, name_of};
 use super::text::{Phrase, Word};
 use super::theme::Role;
@@ -117,10 +117,11 @@ fn instance(
     rate_cell(paint, scene, columns.rate, y, &known.rates(), rate_role(known, scene, old));
 
     let mut next = next(scene, known);
-    if old && !known.is_gone() && grouping != GroupName::Account {
+    let acted = scene.operation(&known.identity).is_some() || scene.confirmed(&known.identity).is_some();
+    if old && !known.is_gone() && !acted && grouping != GroupName::Account {
         age_first(scene, known, &mut next);
     }
-    paint.runs(columns.next.x, y, columns.next.width, &next);
+    paint.runs(columns.next.x, y, columns.next.width, &whole_parts(scene, next, columns.next.width, Word::Comma));
     let account = scene.account_title(&known.identity.account);
     paint.text(columns.account.x, y, columns.account.width, &account, Role::Dim);
     if columns.project.width > 0 {
@@ -318,6 +319,24 @@ fn join(scene: &Scene, parts: Runs) -> Runs {
     out
 }
 
+/// A joined line without the parts that would be cut inside a figure: half a date says nothing.
+pub fn whole_parts(scene: &Scene, mut runs: Runs, cells: u16, between: Word) -> Runs {
+    let whole = runs_width(&runs);
+    let comma = scene.look.language.word(between);
+    let mark = scene.look.glyphs.ellipsis;
+    while whole > cells
+        && runs.last().is_some_and(|run| run.text.contains(|c: char| c.is_ascii_digit()))
+        && let Some(at) = runs.iter().rposition(|run| run.text == comma)
+    {
+        runs.truncate(at);
+        if runs_width(&runs) + format::width(comma) + format::width(mark) <= cells {
+            runs.push(dim(format!("{comma}{mark}")));
+            break;
+        }
+    }
+    runs
+}
+
 /// Where an action is, in the words of a row.
 pub fn step(scene: &Scene, operation: &Operation) -> Run {
     let language = scene.look.language;
@@ -361,7 +380,7 @@ fn group(paint: &mut Paint, scene: &Scene, columns: &Columns, area: Rect, y: u16
     let first = scene.currency();
     let waste = format::burn(&sum.totals.waste, first, scene.look)
         .map(|rate| run(language.phrase(&Phrase::Wasting { rate: &rate }), Role::Waste));
-    let room = columns.rate.x.saturating_sub(area.x + 4);
+    let room = if sum.rows > 0 { columns.rate.x } else { columns.next.x }.saturating_sub(area.x + 4);
     let end = paint.runs(area.x + 4, y, room.saturating_sub(1), &title);
     if let Some(waste) = waste {
         // Only where it does not touch the title.
@@ -380,7 +399,7 @@ fn group(paint: &mut Paint, scene: &Scene, columns: &Columns, area: Rect, y: u16
                 .map(|rate| providers::model::RateLine {
                     component: providers::model::Component::Other,
                     rate: *rate,
-                    estimated: false,
+                    estimated: sum.totals.estimated,
                     certain: sum.totals.burn.of(rate.currency) == *rate,
                 })
                 .collect(),
@@ -391,38 +410,46 @@ fn group(paint: &mut Paint, scene: &Scene, columns: &Columns, area: Rect, y: u16
     let money = match key {
         GroupKey::Account(account) => account_money(scene, account),
         GroupKey::Provider(provider) => provider_money(scene, provider),
-        GroupKey::Project(_) | GroupKey::Market(_) => Runs::new(),
+        GroupKey::Project(_) | GroupKey::Market(_) => Vec::new(),
     };
     let prepaid = format::burn(&sum.totals.prepaid, first, scene.look)
         .map(|rate| dim(language.phrase(&Phrase::Prepaid { rate: &rate })));
-    let parts: Vec<Run> = prepaid.into_iter().chain(money).collect();
-    let mut line = Runs::new();
-    for part in parts {
-        if !line.is_empty() {
-            line.push(dim("   "));
-        }
-        line.push(part);
-    }
-    paint.runs(columns.next.x, y, area.right().saturating_sub(columns.next.x + 1), &line);
+    let cells = area.right().saturating_sub(columns.next.x + 1);
+    paint.runs(columns.next.x, y, cells, &longest(prepaid, money, cells));
 }
 
-/// What is left on an account and how long it lasts.
-fn account_money(scene: &Scene, name: &AccountName) -> Runs {
-    let mut money: Runs = balance(scene, name);
-    let fleet = &scene.state.world.fleet;
-    let account = scene.account(name).filter(|_| !money.is_empty());
-    if let Some(runway) = account.and_then(|account| runway::runway(fleet, account)) {
-        money.push(header::lasts(scene, &runway));
-    }
-    money
+/// The first way to say it that has room, after what is prepaid where that has room too. Money is never cut: none
+/// of it is shown where not even the shortest has room.
+fn longest(prepaid: Option<Run>, ways: Vec<Runs>, cells: u16) -> Runs {
+    let with = |way: &Runs| match &prepaid {
+        Some(prepaid) if way.is_empty() => vec![prepaid.clone()],
+        Some(prepaid) => [vec![prepaid.clone(), dim("   ")], way.clone()].concat(),
+        None => way.clone(),
+    };
+    let fits = |runs: &Runs| runs_width(runs) <= cells;
+    let found = ways.iter().map(with).find(fits).or_else(|| ways.iter().find(|way| fits(way)).cloned());
+    found.or_else(|| Some(prepaid.into_iter().collect()).filter(fits)).unwrap_or_default()
+}
+
+/// What is left on an account and how long it lasts, in ever fewer cells.
+fn account_money(scene: &Scene, name: &AccountName) -> Vec<Runs> {
+    let left = balance(scene, name);
+    let Some(account) = scene.account(name).filter(|_| !left.is_empty()) else { return Vec::new() };
+    let bare = account.balance.as_ref().map(|balance| format::money(balance.value.cash, scene.look.glyphs));
+    let bare: Runs = bare.into_iter().map(|money| run(money, left[0].role)).collect();
+    let Some(runway) = runway::runway(&scene.state.world.fleet, account) else { return vec![left, bare] };
+    let comma = dim(scene.look.language.word(Word::Comma));
+    let briefly = |money: &Run| vec![money.clone(), comma.clone(), header::lasts_briefly(scene, &runway)];
+    let full = [left.clone(), vec![dim("   "), header::lasts(scene, &runway)]].concat();
+    vec![full, briefly(&left[0]), briefly(&bare[0]), bare]
 }
 
 /// What is left on all accounts of a provider; nothing where one of them does not tell.
-fn provider_money(scene: &Scene, provider: &ProviderName) -> Runs {
+fn provider_money(scene: &Scene, provider: &ProviderName) -> Vec<Runs> {
     let accounts = scene.state.world.fleet.accounts.iter().filter(|account| account.provider == *provider);
     let balances: Option<Vec<Money>> =
         accounts.map(|account| account.balance.as_ref().map(|balance| balance.value.cash)).collect();
-    let Some(balances) = balances else { return Runs::new() };
+    let Some(balances) = balances else { return Vec::new() };
     let mut sums: Vec<Money> = Vec::new();
     for cash in balances {
         match sums.iter_mut().find(|sum| sum.currency == cash.currency) {
@@ -430,9 +457,12 @@ fn provider_money(scene: &Scene, provider: &ProviderName) -> Runs {
             None => sums.push(cash),
         }
     }
-    sums.into_iter()
-        .map(|sum| plain(scene.look.language.phrase(&Phrase::Left { money: &format::money(sum, scene.look.glyphs) })))
-        .collect()
+    let told: Vec<String> = sums.into_iter().map(|sum| format::money(sum, scene.look.glyphs)).collect();
+    let told = told.join(" + ");
+    if told.is_empty() {
+        return Vec::new();
+    }
+    vec![vec![plain(scene.look.language.phrase(&Phrase::Left { money: &told }))], vec![plain(told)]]
 }
 
 /// How old the oldest figures of a group are, when some of them are not of now.

@@ -36,12 +36,18 @@ pub fn paint(paint: &mut Paint, scene: &Scene, area: Rect) -> Option<Position> {
     let hints = match (scene.state.view.modals.last(), message) {
         // A window names its own keys.
         (Some(_), _) => Runs::new(),
-        (None, None) => hints(scene, room, |binding| {
-            binding.danger || matches!(binding.action, Action::Palette | Action::Help | Action::Quit | Action::TakeBack)
+        (None, None) => hints(scene, room, |binding| match binding.action {
+            _ if binding.danger => Kept::Always,
+            Action::Palette | Action::Help | Action::Quit | Action::TakeBack => Kept::Always,
+            _ => Kept::WithRoom,
         }),
         // What is said goes before what can be pressed; what has no room can be read in full.
         (None, Some(shown)) => {
-            let hints = hints(scene, room, |binding| binding.action == Action::TakeBack);
+            let hints = hints(scene, room, |binding| match binding.action {
+                Action::TakeBack => Kept::Always,
+                Action::Help => Kept::Rather,
+                _ => Kept::WithRoom,
+            });
             let cut = runs_width(&hints) > room;
             if shown.message.is_bad() && (cut || room == 0) { [in_full(scene), hints].concat() } else { hints }
         }
@@ -104,10 +110,19 @@ fn counts(scene: &Scene) -> Runs {
     out
 }
 
+/// Which hints go when there is no room.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kept {
+    Always,
+    /// The last to go.
+    Rather,
+    WithRoom,
+}
+
 /// As many hints as fit, and those that are kept in any case.
-fn hints(scene: &Scene, room: u16, kept: impl Fn(&Binding) -> bool) -> Runs {
+fn hints(scene: &Scene, room: u16, kept: impl Fn(&Binding) -> Kept) -> Runs {
     let tab = scene.state.view.tab;
-    let mut hints: Vec<(bool, Runs)> = scene
+    let mut hints: Vec<(Kept, Runs)> = scene
         .state
         .view
         .fixed
@@ -123,11 +138,13 @@ fn hints(scene: &Scene, room: u16, kept: impl Fn(&Binding) -> bool) -> Runs {
         })
         .collect();
     let needed =
-        |hints: &[(bool, Runs)]| hints.iter().map(|(_, runs)| runs_width(runs) + 2).sum::<u16>().saturating_sub(2);
-    while needed(&hints) > room
-        && let Some(at) = hints.iter().rposition(|(kept, _)| !kept)
-    {
-        hints.remove(at);
+        |hints: &[(Kept, Runs)]| hints.iter().map(|(_, runs)| runs_width(runs) + 2).sum::<u16>().saturating_sub(2);
+    for goes in [Kept::WithRoom, Kept::Rather] {
+        while needed(&hints) > room
+            && let Some(at) = hints.iter().rposition(|(kept, _)| *kept == goes)
+        {
+            hints.remove(at);
+        }
     }
     let mut out = Runs::new();
     for (_, runs) in hints {

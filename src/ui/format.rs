@@ -105,7 +105,7 @@ pub fn money(money: Money, glyphs: &Glyphs) -> String {
 
 /// `$21.55/h`.
 pub fn rate(rate: Rate, look: &Look) -> String {
-    format!("{}/{}", bare_rate(rate, look.glyphs), look.language.unit(Unit::Hour))
+    format!("{}/{}", bare_rate(rate, look.glyphs), look.language.per_hour())
 }
 
 /// `$21.55`: a rate where its head says what it is.
@@ -158,11 +158,12 @@ pub fn span(time: SignedDuration, language: Language) -> String {
     let seconds = seconds(time);
     let (days, hours, minutes) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60);
     let part = |count: i64, unit| format!("{count} {}", language.unit(unit));
+    let lesser = |count: i64, unit| (count > 0).then(|| format!("{count} {}", language.lesser_unit(unit)));
     let (large, small) = match (days, hours, minutes) {
         (0, 0, 0) => return part(seconds, Unit::Second),
         (0, 0, _) => return part(minutes, Unit::Minute),
-        (0, _, _) => (part(hours, Unit::Hour), (minutes > 0).then(|| part(minutes, Unit::Minute))),
-        _ => (part(days, Unit::Day), (hours > 0).then(|| part(hours, Unit::Hour))),
+        (0, _, _) => (part(hours, Unit::Hour), lesser(minutes, Unit::Minute)),
+        _ => (part(days, Unit::Day), lesser(hours, Unit::Hour)),
     };
     small.map_or(large.clone(), |small| format!("{large} {small}"))
 }
@@ -172,6 +173,9 @@ pub fn seconds_left(until: Timestamp, now: Timestamp) -> i64 {
     let left = until.duration_since(now).as_millis().max(0);
     i64::try_from(left.div_euclid(1000) + i128::from(left % 1000 != 0)).unwrap_or(i64::MAX)
 }
+
+/// In seconds.
+const HALF_A_YEAR: i64 = 182 * 86_400;
 
 /// A moment as a person in this zone says it: the clock time today, the weekday within six days, else the date.
 pub fn moment(at: Timestamp, now: Timestamp, zone: &TimeZone, language: Language) -> String {
@@ -183,7 +187,8 @@ pub fn moment(at: Timestamp, now: Timestamp, zone: &TimeZone, language: Language
     } else if apart < 6 * 86_400 {
         format!("{} {clock}", language.weekday(there.weekday()))
     } else {
-        let year = (there.year() != here.year()).then_some(there.year());
+        // Within half a year the nearest such day is meant.
+        let year = (there.year() != here.year() && apart > HALF_A_YEAR).then_some(there.year());
         language.date(year, there.month(), there.day())
     }
 }
@@ -202,6 +207,14 @@ pub fn gib(bytes: u64) -> String {
 /// A size in GB as the provider counts, without zeros that say nothing.
 pub fn gigabytes(size: Decimal) -> String {
     format!("{} GB", size.round_dp(1).normalize())
+}
+
+/// The same in six cells: from a thousand GB on in TB.
+pub fn large_size(size: Decimal) -> String {
+    let (size, unit) =
+        if size.round() < Decimal::ONE_THOUSAND { (size, "GB") } else { (size / Decimal::ONE_THOUSAND, "TB") };
+    let places = if size.round_dp(1) < Decimal::TEN { 1 } else { 0 };
+    format!("{} {unit}", size.round_dp(places).normalize())
 }
 
 #[cfg(test)]
@@ -254,6 +267,28 @@ mod tests {
         assert_eq!(span(time, Language::English), expected_span);
     }
 
+    #[rstest]
+    #[case(180, "3 分钟", "3 分钟")]
+    #[case(13_200, "3 小时", "3 小时 40 分")]
+    #[case(93_600, "26 小时", "1 天 2 小时")]
+    fn times_are_no_times_of_day(#[case] seconds: i64, #[case] expected_age: &str, #[case] expected_span: &str) {
+        let time = SignedDuration::from_secs(seconds);
+        assert_eq!(age(time, Language::Chinese), expected_age);
+        assert_eq!(span(time, Language::Chinese), expected_span);
+    }
+
+    #[rstest]
+    #[case("0.5", "0.5 GB")]
+    #[case("9.96", "10 GB")]
+    #[case("120.4", "120 GB")]
+    #[case("999.4", "999 GB")]
+    #[case("999.6", "1 TB")]
+    #[case("1200", "1.2 TB")]
+    #[case("12345", "12 TB")]
+    fn sizes_fit_their_column(#[case] size: &str, #[case] expected: &str) {
+        assert_eq!(large_size(dec(size)), expected);
+    }
+
     #[test]
     fn a_countdown_ends_at_one() {
         let until = Timestamp::from_millisecond(10_000).unwrap();
@@ -269,7 +304,9 @@ mod tests {
         assert_eq!(tell("2026-11-30T22:00:00Z", Language::English), "22:00");
         assert_eq!(tell("2026-12-02T03:34:00Z", Language::English), "Wed 03:34");
         assert_eq!(tell("2026-12-12T03:34:00Z", Language::English), "12 Dec");
-        assert_eq!(tell("2027-01-02T03:34:00Z", Language::English), "2 Jan 2027");
+        assert_eq!(tell("2027-01-02T03:34:00Z", Language::English), "2 Jan");
+        assert_eq!(tell("2025-12-02T03:34:00Z", Language::English), "2 Dec 2025");
+        assert_eq!(tell("2027-06-02T03:34:00Z", Language::Chinese), "2027年6月2日");
         assert_eq!(tell("2026-12-02T03:34:00Z", Language::Chinese), "周三 03:34");
         assert_eq!(tell("2026-12-12T03:34:00Z", Language::Chinese), "12月12日");
     }

@@ -5,20 +5,21 @@ use providers::money::Rate;
 use ratatui::layout::Rect;
 
 use super::format;
-use super::language::Unit;
 use super::paint::{Paint, Run, Runs, dim, plain, run, runs_width};
 use super::scene::Scene;
 use super::text::{Phrase, Word};
 use super::theme::Role;
 use crate::app::action::Action as Meaning;
 use crate::app::state::Tab;
+use crate::rules::fleet::{AsOf, Trouble};
 use crate::rules::memory::Collector;
 use crate::rules::runway::Runway;
 
 /// Blanks between two parts.
 const GAP: u16 = 3;
-/// The rank of the shortest runway.
-const RUNWAY: u8 = 3;
+/// The ranks of the shortest runway: where it needs somebody, and else.
+const SHORT_RUNWAY: u8 = 1;
+const RUNWAY: u8 = 4;
 
 /// A part of the header. The highest `rank` leaves first when there is no room.
 struct Part {
@@ -43,9 +44,10 @@ pub fn paint(paint: &mut Paint, scene: &Scene, area: Rect) {
         if parts[last].rank == 0 {
             break;
         }
-        match shorter.take_if(|_| parts[last].rank == RUNWAY) {
+        let runway = parts.iter().position(|part| matches!(part.rank, SHORT_RUNWAY | RUNWAY));
+        match shorter.take_if(|_| parts[last].rank <= RUNWAY).zip(runway) {
             // A shorter name before none of it.
-            Some(shorter) => parts[last].runs = vec![shorter],
+            Some((shorter, runway)) => parts[runway].runs = vec![shorter],
             None => drop(parts.remove(last)),
         }
     }
@@ -83,19 +85,20 @@ fn parts(scene: &Scene) -> Vec<Part> {
         add(0, burn(scene));
     }
     if let Some(waste) = format::burn(&world.totals.waste, scene.currency(), scene.look) {
-        add(1, vec![run(language.phrase(&Phrase::Wasting { rate: &waste }), Role::Waste)]);
+        add(2, vec![run(language.phrase(&Phrase::Wasting { rate: &waste }), Role::Waste)]);
     }
     if let Some(storage) = format::burn(&world.totals.storage, scene.currency(), scene.look) {
-        add(5, vec![dim(language.phrase(&Phrase::StorageCosts { rate: &storage }))]);
+        add(6, vec![dim(language.phrase(&Phrase::StorageCosts { rate: &storage }))]);
     }
     if let Some(runway) = &world.runway {
-        add(RUNWAY, vec![self::runway(scene, runway, Naming::Full)]);
+        let told = self::runway(scene, runway, Naming::Full);
+        add(if told.role == Role::Urgent { SHORT_RUNWAY } else { RUNWAY }, vec![told]);
     }
     if view.trouble > 0 {
-        add(2, vec![run(language.phrase(&Phrase::InTrouble { count: view.trouble }), Role::Urgent)]);
+        add(3, vec![run(language.phrase(&Phrase::InTrouble { count: view.trouble }), Role::Urgent)]);
     }
     if let Some(prepaid) = format::burn(&world.totals.prepaid, scene.currency(), scene.look) {
-        add(4, vec![dim(language.phrase(&Phrase::Prepaid { rate: &prepaid }))]);
+        add(5, vec![dim(language.phrase(&Phrase::Prepaid { rate: &prepaid }))]);
     }
     parts
 }
@@ -105,6 +108,13 @@ pub fn lasts(scene: &Scene, runway: &Runway) -> Run {
     let (left, role) = left(scene, runway);
     let time = format::age(left, scene.look.language);
     run(scene.look.language.phrase(&Phrase::LastsStill { time: &time, at_most: runway.at_most }), role)
+}
+
+/// The same in a few cells, after the money that it is about.
+pub fn lasts_briefly(scene: &Scene, runway: &Runway) -> Run {
+    let (left, role) = left(scene, runway);
+    let at_most = if runway.at_most { "<" } else { "" };
+    run(format!("{at_most}{}", format::age(left, scene.look.language)), role)
 }
 
 fn left(scene: &Scene, runway: &Runway) -> (SignedDuration, Role) {
@@ -134,7 +144,7 @@ fn burn(scene: &Scene) -> Runs {
     let (totals, language) = (&scene.state.world.totals, scene.look.language);
     let asked = scene.state.world.fleet.accounts.iter().any(|account| account.as_of.is_some());
     if !asked {
-        return vec![dim(format!("{}/{}", scene.look.glyphs.dash, language.unit(Unit::Hour)))];
+        return vec![dim(format!("{}/{}", scene.look.glyphs.dash, language.per_hour()))];
     }
     let first = scene.currency();
     let mut upper = format::in_order(totals.upper.rates(), first);
@@ -221,12 +231,18 @@ pub fn trouble(paint: &mut Paint, scene: &Scene, area: Rect) {
         let tail = vec![dim(since), run("   e", Role::Accent), dim(format!(" {}", language.word(Word::InFull)))];
         let room = area.width.saturating_sub(2);
         let tail_width = runs_width(&tail);
-        let head = vec![
+        let room_for_head = room.saturating_sub(tail_width + 2);
+        let mut head = vec![
             run(format!("{} ", scene.look.glyphs.needs_you), Role::Urgent),
             run(format!("{}  ", scene.account_title(&account.name)), Role::Strong),
-            run(what, Role::Plain),
         ];
-        paint.runs(area.x + 1, y, room.saturating_sub(tail_width + 2), &head);
+        let fits = runs_width(&head) + format::width(&what) <= room_for_head;
+        head.push(plain(match &account.trouble {
+            // What went wrong says more than what was asked.
+            Some(AsOf { value: Trouble::Request(error), .. }) if !fits => language.error_kind(&error.kind),
+            _ => what,
+        }));
+        paint.runs(area.x + 1, y, room_for_head, &head);
         paint.runs_right(area.x + 1, y, room, &tail);
     }
 }

@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 
 use super::format;
 use super::paint::{Paint, Runs, dim, plain, run, wrap};
-use super::popup::{self, Border};
+use super::popup::{self, Border, labelled};
 use super::scene::Scene;
 use super::text::{Language, Word};
 use super::theme::Role;
@@ -12,6 +12,8 @@ use crate::app::keymap::{Binding, Place};
 use crate::rules::filter::{EXAMPLES, Flag, Key, Quantity};
 
 const WIDTH: u16 = 86;
+/// Cells of the keys and labels.
+const KEYS: u16 = 12;
 
 pub fn paint(paint: &mut Paint, scene: &Scene, room: Rect, scroll: u16) {
     let language = scene.look.language;
@@ -55,7 +57,6 @@ pub fn paint(paint: &mut Paint, scene: &Scene, room: Rect, scroll: u16) {
 }
 
 fn binding_lines(scene: &Scene, binding: &Binding, width: u16) -> Vec<Runs> {
-    const KEYS: u16 = 12;
     let keys: Vec<String> = binding.keys.iter().map(|key| scene.shown_key(*key)).collect();
     let keys = keys.join(" ");
     let pad = KEYS.saturating_sub(format::width(&keys)).max(1);
@@ -71,20 +72,38 @@ fn filters(scene: &Scene, width: u16) -> Vec<Runs> {
         Language::English => 0,
         Language::Chinese => 1,
     };
-    let words = Flag::ALL.map(|flag| flag.names()[spoken]).join("  ");
-    let keys = Key::ALL.map(|key| format!("{}:", key.names()[spoken])).join("  ");
-    let amounts = Quantity::ALL.map(|quantity| quantity.example()).join("  ");
-    let mut lines = Vec::new();
-    for (word, text) in [
-        (Word::FilterWords, words),
-        (Word::FilterKeys, keys),
-        (Word::FilterAmounts, amounts),
-        (Word::FilterExamples, EXAMPLES.join("   ")),
-    ] {
-        let line = [dim(format!("{}  ", language.word(word))), plain(text)];
-        lines.extend(wrap(&line, width, 2));
+    let words = Flag::ALL.map(|flag| flag.names()[spoken].to_owned());
+    let keys = Key::ALL.map(|key| format!("{}:", key.names()[spoken]));
+    let amounts = Quantity::ALL.map(|quantity| quantity.example().to_owned());
+    let examples: Vec<String> = EXAMPLES.iter().map(|example| (*example).to_owned()).collect();
+    [
+        (Word::FilterWords, words.as_slice()),
+        (Word::FilterKeys, keys.as_slice()),
+        (Word::FilterAmounts, amounts.as_slice()),
+        (Word::FilterExamples, examples.as_slice()),
+    ]
+    .into_iter()
+    .flat_map(|(word, texts)| in_columns(language.word(word), texts, width))
+    .collect()
+}
+
+/// A label and texts beside it, none of them broken where it can be helped.
+fn in_columns(label: &str, texts: &[String], width: u16) -> Vec<Runs> {
+    let mut lines: Vec<String> = vec![String::new()];
+    let room = width.saturating_sub(KEYS);
+    for text in texts {
+        let line = lines.last_mut().expect("there is always a line");
+        if line.is_empty() {
+            line.push_str(text);
+        } else if format::width(line) + 2 + format::width(text) <= room {
+            line.push_str("  ");
+            line.push_str(text);
+        } else {
+            lines.push(text.clone());
+        }
     }
-    lines
+    let labels = std::iter::once(label).chain(std::iter::repeat(""));
+    labels.zip(lines).flat_map(|(label, line)| wrap(&labelled(label, KEYS, vec![plain(line)]), width, KEYS)).collect()
 }
 
 /// Every sign with its word.

@@ -21,9 +21,25 @@ impl Language {
             (Language::English, Unit::Hour) => "h",
             (Language::English, Unit::Day) => "d",
             (Language::Chinese, Unit::Second) => "秒",
-            (Language::Chinese, Unit::Minute) => "分",
-            (Language::Chinese, Unit::Hour) => "时",
+            (Language::Chinese, Unit::Minute) => "分钟",
+            (Language::Chinese, Unit::Hour) => "小时",
             (Language::Chinese, Unit::Day) => "天",
+        }
+    }
+
+    /// After the stroke of a rate.
+    pub fn per_hour(self) -> &'static str {
+        match self {
+            Language::English => "h",
+            Language::Chinese => "时",
+        }
+    }
+
+    /// A unit that follows a larger one: `3 小时 40 分`.
+    pub fn lesser_unit(self, unit: Unit) -> &'static str {
+        match (self, unit) {
+            (Language::Chinese, Unit::Minute) => "分",
+            _ => self.unit(unit),
         }
     }
 

@@ -78,6 +78,10 @@ impl Paint<'_> {
             let room = end - at;
             let text = if needed < room || rest == 0 { &run.text } else { &format!("{} ", run.text) };
             at = self.text(at, y, room, text, run.role);
+            if needed > room {
+                // A wide character that had no room may leave a cell: nothing goes on there.
+                break;
+            }
         }
         at
     }
@@ -251,10 +255,16 @@ mod tests {
     fn a_piece_that_ends_at_the_edge_is_marked_when_more_follows() {
         let theme = Theme::new(Colours::None, Background::Dark);
         let look = Look { theme, glyphs: &UNICODE, language: Language::English };
-        for (cells, seen) in [(4, "abc…"), (5, "abcd…"), (6, "abcdef")] {
+        for (text, cells, seen) in [
+            ("abcd", 4, "abc…"),
+            ("abcd", 5, "abcd…"),
+            ("abcd", 6, "abcdef"),
+            ("更贵了", 4, "更 …"),
+            ("更贵了", 5, "更 贵 …"),
+        ] {
             let mut buffer = Buffer::empty(Rect::new(0, 0, 8, 1));
             let mut paint = Paint { buffer: &mut buffer, look: &look };
-            paint.runs(0, 0, cells, &[plain("abcd"), dim("ef")]);
+            paint.runs(0, 0, cells, &[plain(text), dim("ef")]);
             let line: String = buffer.content().iter().map(|cell| cell.symbol()).collect();
             assert_eq!(line.trim_end(), seen);
         }

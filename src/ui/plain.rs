@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[rstest]
-    #[case(Note::MissingSince("2026-11-30T11:55:00Z".parse().unwrap()), "missing for 5 m", "已消失 5 分，待查")]
+    #[case(Note::MissingSince("2026-11-30T11:55:00Z".parse().unwrap()), "missing for 5 m", "已消失 5 分钟，待查")]
     #[case(Note::EndsAt("2026-11-30T23:00:00Z".parse().unwrap()), "ends 23:00", "23:00 到期")]
     #[case(Note::PaidAhead(None), "paid ahead", "已预付")]
     #[case(Note::PaidAhead(Some("2026-11-30T23:00:00Z".parse().unwrap())), "paid to 23:00", "包期至 23:00")]

@@ -78,7 +78,9 @@ pub fn paint(paint: &mut Paint, scene: &Scene, room: Rect, question: &Question) 
     let height = (body.len() + tail.len()) as u16 + 2;
     let cancel = key("esc", language.word(if field.is_some() { Word::Back } else { Word::Cancel }));
     let border = Border { title, title_right, keys: cancel, ..Border::default() };
-    let area = popup::place(room, width, height);
+    // The field takes a line more: it opens below, and nothing above it moves.
+    let opens = matches!((&plan.confirmation, field), (Confirmation::Typed(_), None)) && !plan.targets.is_empty();
+    let area = Rect { height, ..popup::place(room, width, height + u16::from(opens)) };
     let inside = popup::paint(paint, area, &border);
     let lines = body.into_iter().chain(tail);
     let mut last = inside.y;
@@ -138,12 +140,15 @@ fn titles(scene: &Scene, plan: &Plan) -> (String, String) {
 fn label_cells(scene: &Scene) -> u16 {
     let words = [
         Word::PlanSaves,
+        Word::PlanCosts,
         Word::PlanGoesOn,
         Word::PlanKeeps,
         Word::PlanDeletes,
         Word::PlanMind,
-        Word::PlanAsOf,
         Word::PlanAge,
+        Word::PlanEnds,
+        Word::PlanPhase,
+        Word::PlanAsOf,
     ];
     words.iter().map(|word| format::width(scene.look.language.word(*word))).max().unwrap_or(0) + 2
 }
@@ -410,6 +415,8 @@ fn asks(scene: &Scene, plan: &Plan, field: Option<&Input>) -> Vec<Runs> {
             if right {
                 let text = language.phrase(&Phrase::EnterDoes { action: plan.action });
                 line.push(run(format!("   {text}"), Role::Urgent));
+            } else if !expected.starts_with(input.value().trim()) {
+                line.push(run(format!("   {}", language.word(Word::NotTheSame)), Role::Waste));
             }
             vec![line, Runs::new()]
         }

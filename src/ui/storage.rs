@@ -4,6 +4,7 @@ use providers::model::{Action, ResourceKind, StorageItem};
 use ratatui::layout::Rect;
 
 use super::details::{effect_parts, labelled};
+use super::language::{Language, Unit};
 use super::paint::{Paint, Run, Runs, dim, plain, run};
 use super::scene::Scene;
 use super::text::{Phrase, Word};
@@ -26,12 +27,14 @@ struct Columns {
 }
 
 impl Columns {
-    fn fit(area: Rect) -> Self {
-        let (size, age, month) = (6, 6, 10);
+    fn fit(area: Rect, language: Language) -> Self {
+        // The longest age, one that is only known to be no shorter.
+        let age = 2 + 1 + format::width(language.unit(Unit::Minute)).max(2) + 1;
+        let (size, month) = (6, 10);
         // What it is stands in the details as well.
         let kind = if area.width < 100 { 0 } else { 10 };
         let (mut name, mut account) = if area.width < 76 { (14, 0) } else { (14, 11) };
-        let mut note = 12;
+        let mut note = 18 - age;
         // A blank after each that is there; a second one before the notes.
         let gaps = 6 + u16::from(kind > 0) + u16::from(account > 0);
         let taken = SIGNS + name + kind + account + size + age + month + note + gaps;
@@ -69,7 +72,7 @@ impl Columns {
 
 pub fn paint(paint: &mut Paint, scene: &Scene, area: Rect) {
     let list = &scene.state.view.storage;
-    let columns = Columns::fit(area);
+    let columns = Columns::fit(area, scene.look.language);
     head(paint, scene, &columns, area.y);
     let height = usize::from(area.height.saturating_sub(1));
     for (row, line) in list.lines.iter().skip(list.top).take(height).enumerate() {
@@ -137,11 +140,16 @@ fn row(paint: &mut Paint, scene: &Scene, columns: &Columns, x: u16, y: u16, row:
     paint.text(columns.kind.x, y, columns.kind.width, kind(scene, row.kind), Role::Dim);
     let account = scene.account_title(&row.identity.account);
     paint.text(columns.account.x, y, columns.account.width, &account, Role::Dim);
-    let size = row.size_gb.map_or_else(|| glyphs.dash.to_owned(), format::gigabytes);
+    let size = row.size_gb.map_or_else(|| glyphs.dash.to_owned(), format::large_size);
     paint.right(columns.size.x, y, columns.size.width, &size, tone(Role::Plain));
     paint.right(columns.age.x, y, columns.age.width, &age(scene, row), tone(Role::Plain));
     money(paint, scene, columns.month, y, row, old);
-    paint.runs(columns.note.x, y, columns.note.width, &notes(scene, row));
+    paint.runs(
+        columns.note.x,
+        y,
+        columns.note.width,
+        &fleet::whole_parts(scene, notes(scene, row), columns.note.width, Word::Semicolon),
+    );
 }
 
 /// What sort of thing it is, in words.

@@ -195,7 +195,7 @@ impl Quantity {
             Quantity::Utilization => &["util", "利用率", "utilization"],
             Quantity::Memory => &["mem", "显存", "memory", "vram"],
             Quantity::Up => &["up", "运行", "uptime"],
-            Quantity::Age => &["age", "已租"],
+            Quantity::Age => &["age", "已租", "时长"],
             Quantity::Size => &["size", "大小", "容量"],
         }
     }

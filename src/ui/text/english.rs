@@ -86,9 +86,9 @@ pub fn word(word: Word) -> &'static str {
         Word::PlanKeeps => "keeps",
         Word::PlanDeletes => "deletes",
         Word::PlanMind => "mind",
-        Word::PlanAge => "is there for",
+        Word::PlanAge => "age",
         Word::PlanEnds => "term ends",
-        Word::PlanPhase => "is now",
+        Word::PlanPhase => "state",
         Word::PlanAsOf => "as of",
         Word::OnlyRemembered => "only remembered: the provider has not answered yet",
         Word::Help => "Help",
@@ -113,6 +113,7 @@ pub fn word(word: Word) -> &'static str {
         Word::Stay => "stay",
         Word::PlanChanged => "It has changed while you were asked. This is how it is now; decide anew.",
         Word::PlanNothingLeft => "It has changed while you were asked: nothing is left to do.",
+        Word::NotTheSame => "not the same",
         Word::Palette => "What now?",
         Word::Choose => "choose",
         Word::Columns => "Columns",
@@ -238,6 +239,8 @@ pub fn phrase(phrase: &Phrase) -> String {
         Phrase::LeftBehind { name, rate: Some(rate) } => format!("{name} stays and costs {rate}"),
         Phrase::LeftBehind { name, rate: None } => format!("{name} stays and may cost"),
         Phrase::Deletes { places } => format!("deletes {places}"),
+        Phrase::AllIn { name, size: Some(size) } => format!("all that {name} ({size}) holds"),
+        Phrase::AllIn { name, size: None } => format!("all that {name} holds"),
         Phrase::Keeps { places } => format!("keeps {places}"),
         Phrase::Rows { count } => many(count, "instance", "instances"),
         Phrase::StorageItems { count, rate } => {
@@ -281,7 +284,7 @@ pub fn phrase(phrase: &Phrase) -> String {
             format!(
                 "{}, {rate} in all, {by_then} by {at}.{}",
                 many(count, "instance goes on costing", "instances go on costing"),
-                if alone { " Nobody watches." } else { "" }
+                if alone { " Nobody watches unless another rentop runs." } else { "" }
             )
         }
         Phrase::Marked { count } => format!("{count} marked"),
@@ -562,7 +565,7 @@ fn filter_error(kind: FilterErrorKind, part: &str) -> String {
             Expected::Amount(quantity) => format!("such as {}", quantity.example()),
         },
         FilterErrorKind::UnknownKey { nearest: Some(nearest) } => format!("did you mean {nearest}:?"),
-        FilterErrorKind::UnknownKey { nearest: None } => format!("a text with a colon wants quotes: \"{part}\""),
+        FilterErrorKind::UnknownKey { nearest: None } => format!("no such key: {part}; in quotes it is a text"),
         FilterErrorKind::UnknownValue { nearest: Some(nearest), .. } => format!("did you mean {nearest}?"),
         FilterErrorKind::UnknownValue { key, nearest: None } => format!("unknown; such as {}", key.example()),
         FilterErrorKind::NotAnAmount(quantity) => format!("no amount; such as {}", quantity.example()),

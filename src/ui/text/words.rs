@@ -128,6 +128,7 @@ words! {
     Stay,
     PlanChanged,
     PlanNothingLeft,
+    NotTheSame,
     Palette,
     Choose,
     Columns,
@@ -289,6 +290,11 @@ pub enum Phrase<'a> {
     },
     Keeps {
         places: &'a str,
+    },
+    /// The whole of what a storage item holds.
+    AllIn {
+        name: &'a str,
+        size: Option<&'a str>,
     },
     Rows {
         count: usize,
