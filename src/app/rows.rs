@@ -145,10 +145,16 @@ pub fn rebuild(world: &World, view: &mut View, resort: bool, now: Timestamp) {
             placed.push(Placed { rank, key: sort_key(&row, list.sort), number: placed.len(), identity, group });
         }
     }
-    placed.sort_by(|a, b| a.rank.cmp(&b.rank).then_with(|| a.key.compare(&b.key, list.reversed)));
+    // Numbers are moved about more cheaply than rows.
+    let mut order: Vec<usize> = (0..placed.len()).collect();
+    order.sort_by(|a, b| {
+        let (a, b) = (&placed[*a], &placed[*b]);
+        a.rank.cmp(&b.rank).then_with(|| a.key.compare(&b.key, list.reversed))
+    });
+    let in_order = || order.iter().map(|at| &placed[*at]);
 
     let next = list.ranks.iter().map(|(_, last)| last + 1).max().unwrap_or(0);
-    let fresh = placed.iter().filter(|row| row.rank == usize::MAX).enumerate();
+    let fresh = in_order().filter(|row| row.rank == usize::MAX).enumerate();
     let mut fresh: Vec<_> = fresh.map(|(place, row)| (row.number, row.identity, next + place)).collect();
     fresh.sort_unstable_by_key(|(number, ..)| *number);
     let merged = !list.ranks.is_empty() && !fresh.is_empty();
@@ -156,7 +162,7 @@ pub fn rebuild(world: &World, view: &mut View, resort: bool, now: Timestamp) {
     if merged {
         list.ranks.sort();
     }
-    let groups = groups.ordered(&placed);
+    let groups = groups.ordered(in_order());
     list.sums = groups.iter().filter_map(|group| Some((group.key.clone()?, group.sum.clone()))).collect();
     list.lines = lines(list, groups);
     list.marks.retain(|identity| world.fleet.instances.get(identity).is_some_and(|known| !known.is_gone()));
@@ -231,7 +237,10 @@ impl<'a> Groups<'a> {
     }
 
     /// The groups with their members, each in its place.
-    fn ordered(mut self, placed: &[Placed<'a>]) -> Vec<Group<'a>> {
+    fn ordered<'p>(mut self, placed: impl Iterator<Item = &'p Placed<'a>>) -> Vec<Group<'a>>
+    where
+        'a: 'p,
+    {
         let mut order = Vec::new();
         for row in placed {
             let group = &mut self.groups[row.group];
