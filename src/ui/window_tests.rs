@@ -11,6 +11,7 @@ use super::text::Language;
 use crate::app::action::Code;
 use crate::app::event::WorldEvent;
 use crate::app::next_wake;
+use crate::rules::filter::Filter;
 use crate::rules::memory::{Collector, Owner};
 use crate::rules::samples;
 
@@ -186,4 +187,17 @@ fn a_changed_rate_is_bright_for_a_moment() {
     assert!(wake.duration_since(story.now) <= SignedDuration::from_secs(1));
     story.wait(1);
     assert!(!bright(&mut story));
+}
+
+/// What stands on the screen can be typed into the filter.
+#[test]
+fn the_filter_understands_the_words_of_the_screen() {
+    for language in [Language::English, Language::Chinese] {
+        let phases = Phase::ALL.map(|phase| format!("phase:\"{}\"", language.phase(phase)));
+        let kinds = [StorageKind::Snapshot, StorageKind::Image, StorageKind::Address, StorageKind::Volume]
+            .map(|kind| format!("kind:{}", language.storage_kind(kind)));
+        for text in phases.iter().chain(&kinds) {
+            assert!(Filter::parse(text).is_ok(), "{text}");
+        }
+    }
 }

@@ -219,20 +219,20 @@ impl Quantity {
 }
 
 /// What a phase can be called.
-pub(super) fn phase_words(phase: Phase) -> [&'static str; 2] {
-    let chinese = match phase {
-        Phase::Provisioning => "启动中",
-        Phase::Running => "运行中",
-        Phase::Stopping => "停止中",
-        Phase::Stopped => "已停止",
-        Phase::Reclaimed => "被回收",
-        Phase::Unreachable => "失联",
-        Phase::Releasing => "释放中",
-        Phase::Gone => "已消失",
-        Phase::Failed => "故障",
-        Phase::Unknown => "未知",
+pub(super) fn phase_words(phase: Phase) -> [&'static str; 3] {
+    let (chinese, shown) = match phase {
+        Phase::Provisioning => ("启动中", "starting"),
+        Phase::Running => ("运行中", "running"),
+        Phase::Stopping => ("停止中", "stopping"),
+        Phase::Stopped => ("已停止", "stopped"),
+        Phase::Reclaimed => ("被回收", "reclaimed"),
+        Phase::Unreachable => ("失联", "no answer"),
+        Phase::Releasing => ("释放中", "releasing"),
+        Phase::Gone => ("已消失", "gone"),
+        Phase::Failed => ("故障", "failed"),
+        Phase::Unknown => ("未知", "unknown"),
     };
-    [phase.word(), chinese]
+    [phase.word(), chinese, shown]
 }
 
 /// One of each.
@@ -258,7 +258,7 @@ pub(super) const KINDS: [StorageKind; 6] = [
 pub(super) fn kind_words(kind: StorageKind) -> [&'static str; 2] {
     let chinese = match kind {
         StorageKind::Volume => "数据盘",
-        StorageKind::NetworkVolume => "网络盘",
+        StorageKind::NetworkVolume => "网络卷",
         StorageKind::FileSystem => "文件系统",
         StorageKind::Snapshot => "快照",
         StorageKind::Image => "镜像",

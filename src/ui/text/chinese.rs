@@ -111,7 +111,7 @@ pub fn word(word: Word) -> &'static str {
         Word::Never => "从未",
         Word::LeaveNow => "立即退出",
         Word::AnyOther => "其他键",
-        Word::Stay => "留下",
+        Word::Stay => "不退出",
         Word::PlanChanged => "询问期间情况有变。以下是现状，请重新决定。",
         Word::PlanNothingLeft => "询问期间情况有变：已无可执行的操作。",
         Word::NotTheSame => "不一致",
@@ -120,7 +120,7 @@ pub fn word(word: Word) -> &'static str {
         Word::Columns => "列",
         Word::ColumnsWhy => "状态、名称、GPU、利用率、费用和“接下来”始终显示。",
         Word::ShowOrHide => "显示、隐藏",
-        Word::LeavesEarlierLater => "先隐去、后隐去",
+        Word::LeavesEarlierLater => "窄屏时先隐、后隐",
         Word::ColumnUp => "运行时长",
         Word::ColumnRegion => "地区",
         Word::ColumnProject => "项目（有项目时）",
@@ -445,7 +445,7 @@ pub fn phase_short(phase: Phase) -> &'static str {
         Phase::Running => "运行",
         Phase::Stopping => "停止",
         Phase::Stopped => "已停",
-        Phase::Reclaimed => "被收",
+        Phase::Reclaimed => "回收",
         Phase::Unreachable => "失联",
         Phase::Releasing => "释放",
         Phase::Gone => "消失",
@@ -486,8 +486,8 @@ pub fn quick(quick: QuickName) -> &'static str {
     match quick {
         QuickName::All => "全部",
         QuickName::Idle => "闲置",
-        QuickName::Off => "只看停机",
-        QuickName::Spot => "只看竞价",
+        QuickName::Off => "停机",
+        QuickName::Spot => "竞价",
     }
 }
 
@@ -517,7 +517,7 @@ pub fn data_kind(kind: DataKind) -> &'static str {
 pub fn storage_kind(kind: StorageKind) -> &'static str {
     match kind {
         StorageKind::Volume => "数据盘",
-        StorageKind::NetworkVolume => "网络盘",
+        StorageKind::NetworkVolume => "网络卷",
         StorageKind::FileSystem => "文件系统",
         StorageKind::Snapshot => "快照",
         StorageKind::Image => "镜像",
