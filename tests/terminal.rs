@@ -802,16 +802,22 @@ fn the_mouse_on_and_beyond_the_edge_does_no_harm() {
 
 /// A stage on which `ssh` is this script. It finds its own folder in `HOME`.
 fn screen_with_ssh(stage: &Stage, answers: Answers, script: &str) -> Terminal {
-    use std::os::unix::fs::PermissionsExt;
-    let folder = stage.lab.home.path().join("bin");
-    std::fs::create_dir_all(&folder).unwrap();
-    let ssh = folder.join("ssh");
-    std::fs::write(&ssh, format!("#!/bin/sh\n{script}\n")).unwrap();
-    std::fs::set_permissions(&ssh, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
+    let ssh = program(stage, "ssh", script);
+    let path = format!("{}:{}", ssh.parent().unwrap().display(), std::env::var("PATH").unwrap());
     let mut terminal = screen_in(answers, stage, &[("PATH", &path)]);
     terminal.select("infer");
     terminal
+}
+
+/// A program of the person's own that does this.
+fn program(stage: &Stage, name: &str, script: &str) -> std::path::PathBuf {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = stage.lab.home.path().join("bin");
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join(name);
+    std::fs::write(&file, format!("#!/bin/sh\n{script}\n")).unwrap();
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+    file
 }
 
 /// The list is there, keys are heard, and leaving gives back what the shell gave: `modes` are the terminal's
@@ -894,6 +900,22 @@ fn an_ssh_that_is_not_there_is_told() {
     terminal.select("infer");
     terminal.press("!");
     terminal.wait_for("ssh: there is no such program");
+    is_ours_again_and_given_back(&stage, &mut terminal, &modes_before());
+}
+
+/// The editor gets the terminal and the config, whatever becomes of it; what it left is checked.
+#[rstest]
+#[case::good("echo '# mine' >>\"$1\"", "the config is right")]
+#[case::mistake("echo 'mouze = true' >>\"$1\"", "mouze")]
+#[case::killed("printf '\\033[?1049h\\033[?1003h'; stty raw -echo; kill -9 $$", "ended by signal 9")]
+fn an_editor_gets_the_config_and_gives_the_terminal_back(#[case] script: &str, #[case] told: &str) {
+    let stage = stage();
+    let editor = program(&stage, "edit", script);
+    let variables = [("PATH", "/usr/bin:/bin"), ("EDITOR", editor.to_str().unwrap())];
+    let mut terminal = screen_in(Answers::KITTY, &stage, &variables);
+    terminal.wait_written(ENHANCED);
+    terminal.press("E");
+    terminal.wait_for(told);
     is_ours_again_and_given_back(&stage, &mut terminal, &modes_before());
 }
 

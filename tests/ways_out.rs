@@ -73,6 +73,7 @@ mod program {
             look: &mut look,
             ask: true,
             mouse: true,
+            config: folder,
             paint: &|frame, state, look, now| {
                 ui::draw(frame, state, look, now);
                 // The first frame is whole, and the help window is asked for when the test is ready.

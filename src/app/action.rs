@@ -103,6 +103,7 @@ actions! {
     Ssh "ssh",
     CopySsh "copy-ssh",
     Page "page",
+    EditConfig "edit-config",
     Problem "error",
     Fold "fold",
     Unfold "unfold",

@@ -43,6 +43,8 @@ pub enum Effect {
     Copy(String),
     /// Lend the terminal to `ssh` until it ends.
     Ssh(SshEndpoint),
+    /// Lend the terminal to the editor, with the config.
+    EditConfig,
     /// Add the account whose key is in this environment variable.
     AddOffered(String),
     /// Write down how this screen was set up.

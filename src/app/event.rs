@@ -116,8 +116,19 @@ pub enum ViewEvent {
     },
     /// The account that was offered could not be added.
     NotAdded(String),
-    /// `ssh` has given the terminal back: what went wrong, if anything did.
-    SshEnded(Result<(), String>),
+    /// Whoever had the terminal has given it back: what went wrong, if anything did.
+    Returned {
+        from: Guest,
+        ended: Result<(), String>,
+    },
+}
+
+/// Who gets the terminal lent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guest {
+    Ssh,
+    /// The editor, for the config.
+    Editor,
 }
 
 /// One line of a recorded stream.

@@ -66,6 +66,7 @@ static STANDARD: &[Binding] = &[
     binding(Fleet, &[Key::char('l'), Key::plain(Code::Right)], A::Unfold, None, Msg::HelpUnfold),
     binding(Activity, &[Key::char('u')], A::TakeBack, Some(Msg::HintTakeBack), Msg::HelpTakeBack),
     binding(Everywhere, &[Key::char('e')], A::Problem, None, Msg::HelpProblem),
+    binding(Everywhere, &[Key::char('E')], A::EditConfig, None, Msg::HelpEditConfig),
     binding(Everywhere, &[Key::char('j'), Key::plain(Code::Down)], A::Down, None, Msg::HelpDown),
     binding(Everywhere, &[Key::char('k'), Key::plain(Code::Up)], A::Up, None, Msg::HelpUp),
     binding(Everywhere, &[Key::plain(Code::PageDown)], A::PageDown, None, Msg::HelpPageDown),

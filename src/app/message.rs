@@ -47,6 +47,7 @@ pub enum Msg {
     HelpFold,
     HelpUnfold,
     HelpProblem,
+    HelpEditConfig,
     HelpDown,
     HelpUp,
     HelpPageDown,
@@ -122,6 +123,13 @@ pub enum Msg {
         url: String,
     },
     NoProblem,
+    /// The config is as it should be; it is in force from the next start.
+    ConfigEdited,
+    NoConfigInDemo,
+    /// What the editor left, or that it could not be started.
+    EditFailed {
+        error: String,
+    },
     SshFailed {
         error: String,
     },
@@ -153,6 +161,7 @@ impl Msg {
             Msg::LeftOut { .. }
             | Msg::PageNotOpened { .. }
             | Msg::SshFailed { .. }
+            | Msg::EditFailed { .. }
             | Msg::OnlyLooking { .. }
             | Msg::NotAdded { .. } => true,
             _ => false,

@@ -41,6 +41,7 @@ pub fn show(
             look: &mut look,
             ask: ui::answers(&config::process_environment),
             mouse: ui::has_a_mouse(&config::process_environment),
+            config: &setup.places.config_file,
             paint: &ui::draw,
             add: &|at| add(&accounts, at),
         };

@@ -49,7 +49,12 @@ impl Performer {
             Effect::Recall => self.keeper.recall(),
             Effect::SavePreferences(preferences) => self.save_preferences(preferences),
             Effect::OpenPage(url) => open_page(url, self.outbox.clone()),
-            effect @ (Effect::AddOffered(_) | Effect::Repaint | Effect::Suspend | Effect::Copy(_) | Effect::Ssh(_)) => {
+            effect @ (Effect::AddOffered(_)
+            | Effect::Repaint
+            | Effect::Suspend
+            | Effect::Copy(_)
+            | Effect::EditConfig
+            | Effect::Ssh(_)) => {
                 return Some(effect);
             }
         }

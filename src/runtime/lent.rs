@@ -1,17 +1,21 @@
-//! The terminal lent to `ssh`. It runs in our own process group, so that the shell's job control holds for both:
+//! The terminal lent to `ssh` or an editor. It runs in our own process group, so that the shell's job control holds for both:
 //! Ctrl-Z at its password prompt stops both, `fg` brings both back.
 
 use std::io;
+use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Duration;
 
 use providers::model::SshEndpoint;
 use tokio::process::{Child, Command};
 
+use crate::app::event::Guest;
+
 /// How long it may take to end when we are told to end ourselves.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 pub struct Lent {
+    pub guest: Guest,
     child: Child,
     /// The terminal as we gave it away.
     #[cfg(unix)]
@@ -21,12 +25,30 @@ pub struct Lent {
 impl Lent {
     /// Starts `ssh` on a terminal that was given back. Says why not when it cannot be started.
     pub fn to_ssh(endpoint: &SshEndpoint) -> Result<Self, String> {
-        #[cfg(unix)]
-        let modes = rustix::termios::tcgetattr(io::stdin()).ok();
         let mut command = Command::new("ssh");
         command.arg("-p").arg(endpoint.port.to_string()).arg("--").arg(format!("{}@{}", endpoint.user, endpoint.host));
+        Self::to(Guest::Ssh, command)
+    }
+
+    /// Starts the person's editor on a file: what `VISUAL` or `EDITOR` names, else what is there anyway.
+    pub fn to_editor(file: &Path) -> Result<Self, String> {
+        let named = ["VISUAL", "EDITOR"].into_iter().filter_map(|name| std::env::var(name).ok());
+        let words = named.filter_map(|text| shell_words::split(&text).ok()).find(|words| !words.is_empty());
+        let words = words.unwrap_or_else(|| vec![if cfg!(windows) { "notepad" } else { "vi" }.to_owned()]);
+        if let Some(folder) = file.parent() {
+            std::fs::create_dir_all(folder).map_err(|error| providers::text::clean(&error.to_string()))?;
+        }
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]).arg(file);
+        Self::to(Guest::Editor, command).map_err(|error| format!("{}: {error}", providers::text::clean(&words[0])))
+    }
+
+    fn to(guest: Guest, mut command: Command) -> Result<Self, String> {
+        #[cfg(unix)]
+        let modes = rustix::termios::tcgetattr(io::stdin()).ok();
         match command.kill_on_drop(true).spawn() {
             Ok(child) => Ok(Lent {
+                guest,
                 child,
                 #[cfg(unix)]
                 modes,
@@ -39,7 +61,7 @@ impl Lent {
     /// Waits for its end: an error says why nobody was logged in to the end.
     pub async fn ended(&mut self) -> Result<(), String> {
         match self.child.wait().await {
-            Ok(status) => verdict(status),
+            Ok(status) => verdict(self.guest, status),
             Err(error) => Err(providers::text::clean(&error.to_string())),
         }
     }
@@ -78,13 +100,13 @@ impl Lent {
 }
 
 /// `ssh` ends as what it ran there ended, and with 255 when it could not do its own part.
-fn verdict(status: ExitStatus) -> Result<(), String> {
+fn verdict(guest: Guest, status: ExitStatus) -> Result<(), String> {
     #[cfg(unix)]
     if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
         return Err(format!("ended by signal {signal}"));
     }
     match status.code() {
-        Some(255) => Err("no connection, or it broke off (255)".to_owned()),
+        Some(255) if guest == Guest::Ssh => Err("no connection, or it broke off (255)".to_owned()),
         _ => Ok(()),
     }
 }

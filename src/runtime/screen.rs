@@ -2,6 +2,7 @@
 
 use std::io;
 use std::mem::ManuallyDrop;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -14,8 +15,9 @@ use super::lent::Lent;
 use super::questions::{Learnt, Questions};
 use super::terminal::{self, Keys, Modes};
 use super::{Inbox, clock, crash, wait_until};
-use crate::app::event::{ViewEvent, WorldEvent};
+use crate::app::event::{Guest, ViewEvent, WorldEvent};
 use crate::app::{self, Effect, Event, State};
+use crate::config::Config;
 use crate::ui::Look;
 use crate::ui::theme::Colours;
 
@@ -33,6 +35,8 @@ pub struct Given<'a> {
     pub ask: bool,
     /// The mouse may be listened to, if the person wants it.
     pub mouse: bool,
+    /// The config file, which need not be there.
+    pub config: &'a Path,
     /// Paints a frame.
     pub paint: &'a dyn Fn(&mut ratatui::Frame, &State, &Look, Timestamp),
     /// Adds an account that the environment offers; says why not when it cannot.
@@ -147,8 +151,9 @@ impl Desk<'_> {
                 }
                 Woken::Returned(result) => {
                     self.back_at = Some(Instant::now());
+                    let from = self.lent.as_ref().map_or(Guest::Ssh, |lent| lent.guest);
                     self.take_back(state)?;
-                    Some(Event::View(ViewEvent::SshEnded(result)))
+                    Some(Event::View(ViewEvent::Returned { from, ended: result.and_then(|()| self.judge(from)) }))
                 }
                 Woken::Failed => {
                     state.leaving = true;
@@ -186,16 +191,10 @@ impl Desk<'_> {
                 self.repaint(state)?;
             }
             Effect::Copy(text) => terminal::copy(&text)?,
-            Effect::Ssh(endpoint) => {
-                self.stop_listening().await;
-                terminal::restore();
-                match Lent::to_ssh(&endpoint) {
-                    Ok(lent) => self.lent = Some(lent),
-                    Err(error) => {
-                        *self.screen = terminal::enter(self.modes)?;
-                        performer.outbox.put(Event::View(ViewEvent::SshEnded(Err(error))));
-                    }
-                }
+            Effect::Ssh(endpoint) => self.lend(Guest::Ssh, || Lent::to_ssh(&endpoint), performer).await?,
+            Effect::EditConfig => {
+                let file = self.given.config.to_owned();
+                self.lend(Guest::Editor, || Lent::to_editor(&file), performer).await?;
             }
             Effect::AddOffered(variable) => {
                 let added = (self.given.add)(&variable)
@@ -205,6 +204,33 @@ impl Desk<'_> {
             _ => {}
         }
         Ok(())
+    }
+
+    /// Gives the terminal to somebody else until that one ends.
+    async fn lend(
+        &mut self,
+        guest: Guest,
+        start: impl FnOnce() -> Result<Lent, String>,
+        performer: &Performer,
+    ) -> anyhow::Result<()> {
+        self.stop_listening().await;
+        terminal::restore();
+        match start() {
+            Ok(lent) => self.lent = Some(lent),
+            Err(error) => {
+                *self.screen = terminal::enter(self.modes)?;
+                performer.outbox.put(Event::View(ViewEvent::Returned { from: guest, ended: Err(error) }));
+            }
+        }
+        Ok(())
+    }
+
+    /// What is to be said of what somebody did while it had the terminal.
+    fn judge(&self, guest: Guest) -> Result<(), String> {
+        match guest {
+            Guest::Ssh => Ok(()),
+            Guest::Editor => Config::load(self.given.config).map(drop).map_err(|error| error.to_string()),
+        }
     }
 
     /// What follows from a signal, and whether the program ends by it.

@@ -159,7 +159,8 @@ fn burn(scene: &Scene) -> Runs {
         }
         // Something of unknown price is in it: at least so much.
         let more = if totals.incomplete { "+" } else { "" };
-        runs.push(run(format::rate(certain, scene.look), Role::Strong));
+        let about = if totals.estimated { "~" } else { "" };
+        runs.push(run(format!("{about}{}", format::rate(certain, scene.look)), Role::Strong));
         if certain != most {
             runs.push(dim(language.phrase(&Phrase::UpTo { rate: &format::rate(most, scene.look) })));
         }

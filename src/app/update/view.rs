@@ -8,7 +8,7 @@ use tui_input::{Input, InputRequest};
 use super::{MESSAGE_STAYS, leave_now, mouse, resort, windows, world};
 use crate::app::action::{Action, Code, Key};
 use crate::app::effect::Effect;
-use crate::app::event::{Intent, ViewEvent, WorldEvent};
+use crate::app::event::{Guest, Intent, ViewEvent, WorldEvent};
 use crate::app::listing::Line;
 use crate::app::message::{GroupName, Msg, QuickName, Shown, SortName};
 use crate::app::palette::Palette;
@@ -39,9 +39,12 @@ pub fn update(state: &mut State, event: ViewEvent, now: Timestamp) -> Vec<Effect
             vec![]
         }
         ViewEvent::Mouse(mouse) => mouse::update(state, mouse, now),
-        ViewEvent::SshEnded(ended) => {
-            if let Err(error) = ended {
-                say(&mut state.view, Msg::SshFailed { error }, now);
+        ViewEvent::Returned { from, ended } => {
+            match (from, ended) {
+                (Guest::Ssh, Ok(())) => {}
+                (Guest::Ssh, Err(error)) => say(&mut state.view, Msg::SshFailed { error }, now),
+                (Guest::Editor, Ok(())) => say(&mut state.view, Msg::ConfigEdited, now),
+                (Guest::Editor, Err(error)) => say(&mut state.view, Msg::EditFailed { error }, now),
             }
             vec![Effect::Repaint]
         }
@@ -220,6 +223,8 @@ pub(super) fn perform(state: &mut State, action: Action, now: Timestamp) -> Vec<
             state.view.modals.push(Modal::Palette(palette));
         }
         Action::Columns => state.view.modals.push(Modal::Columns { at: 0 }),
+        Action::EditConfig if state.view.fixed.demo => say(&mut state.view, Msg::NoConfigInDemo, now),
+        Action::EditConfig => return vec![Effect::EditConfig],
         Action::Problem => problem(state, now),
         Action::ShowFleet => show(state, Tab::Fleet),
         Action::ShowStorage => show(state, Tab::Storage),

@@ -5,7 +5,7 @@ use providers::model::{Action as Deed, Identity};
 use tui_input::{Input, InputRequest};
 
 use super::rebuild;
-use super::view::{begin, make_plan, page, perform, say, step};
+use super::view::{begin, make_plan, perform, say, step};
 use crate::app::action::{Action, Code, Key};
 use crate::app::columns::Optional;
 use crate::app::effect::Effect;
@@ -225,7 +225,8 @@ fn edit(input: &mut Input, key: Key) -> bool {
 }
 
 pub(super) fn in_text(state: &mut State, key: Key) -> Vec<Effect> {
-    let page = page(&state.view) as i32;
+    // A text's window takes nearly the whole height.
+    let page = i32::from(state.view.height.saturating_sub(8).max(2));
     let by = match state.view.fixed.keys.action_in(state.view.tab, key) {
         Some(Action::Down) => 1,
         Some(Action::Up) => -1,

@@ -365,6 +365,9 @@ pub fn message(message: &Msg, look: &Look, first: Currency) -> String {
         Msg::HelpPage => "open the provider's page of it",
         Msg::HelpFold => "fold the group",
         Msg::HelpUnfold => "unfold the group",
+        Msg::HelpEditConfig => {
+            "open the config in your editor; it is checked afterwards, and in force at the next start"
+        }
         Msg::HelpProblem => "the error in full: of an account, an action, or what was just said",
         Msg::HelpDown => "down",
         Msg::HelpUp => "up",
@@ -433,6 +436,9 @@ pub fn message(message: &Msg, look: &Look, first: Currency) -> String {
         Msg::MineNow { name, on: true } => return format!("{name} is mine"),
         Msg::MineNow { name, on: false } => return format!("{name} is not mine: bulk actions leave it alone"),
         Msg::OpeningPage { url } => return format!("opens {url}"),
+        Msg::ConfigEdited => "the config is right; it is in force from the next start",
+        Msg::NoConfigInDemo => "the demo has no config",
+        Msg::EditFailed { error } => return error.clone(),
         Msg::SshFailed { error } => return format!("ssh: {error}"),
         Msg::PageNotOpened { error, url } => return format!("no browser ({error}): {url}"),
         Msg::OnlyLooking { host, pid } => return format!("nothing was done: {host} ({pid}) collects and acts"),
