@@ -123,7 +123,7 @@ fn the_readmes_pictures_are_there_and_whole() {
         check::is_whole(&svg).unwrap_or_else(|problem| panic!("{path}: {problem}"));
         assert_eq!(check::trace(&svg), None, "{path} names the machine that it was taken on");
         assert!(svg.len() <= LARGEST, "{path} has {} bytes", svg.len());
-        assert!(check::words(&svg).len() > 20, "{path} shows next to nothing");
+        assert!(check::words(&svg).len() > 40, "{path} shows next to nothing");
     }
 }
 
