@@ -33,13 +33,14 @@ pub fn paint(paint: &mut Paint, scene: &Scene, area: Rect) {
     let attention = attention(scene);
     let right = runs_width(&attention);
     let room = area.width.saturating_sub(2);
-    let needed = |parts: &[Part]| {
+    let needed = |parts: &[Part], gap: u16| {
         let texts: u16 = parts.iter().map(|part| runs_width(&part.runs)).sum();
         let gaps = parts.len() + usize::from(right > 0);
-        texts + right + GAP * gaps.saturating_sub(1) as u16
+        texts + right + gap * gaps.saturating_sub(1) as u16
     };
     let mut shorter = scene.state.world.runway.as_ref().map(|runway| self::runway(scene, runway, Naming::Short));
-    while needed(&parts) > room {
+    // They stand closer before one of them leaves.
+    while needed(&parts, GAP - 1) > room {
         let Some((last, _)) = parts.iter().enumerate().max_by_key(|(_, part)| part.rank) else { break };
         if parts[last].rank == 0 {
             break;
@@ -52,9 +53,10 @@ pub fn paint(paint: &mut Paint, scene: &Scene, area: Rect) {
         }
     }
     let end = area.right().saturating_sub(right + 1);
+    let gap = if needed(&parts, GAP) > room { GAP - 1 } else { GAP };
     let mut x = area.x + 1;
     for part in &parts {
-        x = paint.runs(x, area.y, end.saturating_sub(x), &part.runs).saturating_add(GAP);
+        x = paint.runs(x, area.y, end.saturating_sub(x), &part.runs).saturating_add(gap);
     }
     paint.runs_right(area.x, area.y, area.width - 1, &attention);
     tabs(paint, scene, Rect { y: area.y + 1, height: 1, ..area });
