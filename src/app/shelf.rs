@@ -11,7 +11,6 @@ use super::listing::{Line, Listing};
 use super::message::SortName;
 use super::state::World;
 use super::subject::{InstanceRow, StorageRow};
-use crate::rules::plan::Basis;
 use crate::rules::upkeep::{Row, Since, Standing, Upkeep, upkeep};
 
 /// What costs without working, as of the last time that the lines were made.
@@ -31,8 +30,7 @@ impl Shelf {
 /// those that were there keep theirs, and new ones come last.
 pub fn rebuild(world: &World, list: &mut Listing, shelf: &mut Shelf, resort: bool, now: Timestamp) {
     let under_way = world.busy();
-    let (fleet, settings, read_only) = (&world.fleet, &world.settings, world.read_only);
-    shelf.upkeep = upkeep(Basis { fleet, settings, under_way: &under_way, read_only, now });
+    shelf.upkeep = upkeep(world.basis(&under_way, now));
     let rows = &shelf.upkeep.rows;
     shelf.places = rows.iter().enumerate().map(|(at, row)| (row.identity.clone(), at)).collect();
 

@@ -20,7 +20,7 @@ use super::rows;
 use super::shelf::Shelf;
 use crate::rules::fleet::{Account, Fleet, Known, Totals};
 use crate::rules::memory::{Collector, LedgerNotice};
-use crate::rules::plan::Plan;
+use crate::rules::plan::{Basis, Plan};
 use crate::rules::runway::Runway;
 use crate::rules::saga::{OpId, Operation};
 use crate::rules::settings::{Rules, Settings};
@@ -127,6 +127,11 @@ impl World {
     pub fn busy(&self) -> Vec<Identity> {
         let busy = self.under_way().filter(|operation| !operation.is_overdue());
         busy.map(|operation| operation.target.identity.clone()).collect()
+    }
+
+    /// What plans are made from; `under_way` is what [`World::busy`] tells.
+    pub fn basis<'a>(&'a self, under_way: &'a [Identity], now: Timestamp) -> Basis<'a> {
+        Basis { fleet: &self.fleet, settings: &self.settings, under_way, read_only: self.read_only, now }
     }
 
     /// True when this process may write the fleet down.

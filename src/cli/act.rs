@@ -11,7 +11,7 @@ use crate::app::Event;
 use crate::app::event::{Intent, WorldEvent};
 use crate::app::state::World;
 use crate::rules::naming::{Pointed, point};
-use crate::rules::plan::{self, Basis, Confirmation, Hindrance, Plan};
+use crate::rules::plan::{self, Confirmation, Hindrance, Plan};
 use crate::rules::saga::{Authority, Confirmed, NotSent, Operation, Outcome, Step, confirm};
 use crate::runtime::clock;
 use crate::runtime::errand::Errand;
@@ -52,13 +52,7 @@ async fn act(errand: &mut Errand, setup: &Setup, action: Action, args: &ActArgs)
     let plan = {
         let world = &errand.state.world;
         let under_way = world.busy();
-        let basis = Basis {
-            fleet: &world.fleet,
-            settings: &world.settings,
-            under_way: &under_way,
-            read_only: world.read_only,
-            now,
-        };
+        let basis = world.basis(&under_way, now);
         plan::plan(basis, action, std::slice::from_ref(&identity))
     };
     if let Some((_, name, hindrance)) = plan.left_out.first() {

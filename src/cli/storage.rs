@@ -13,7 +13,7 @@ use super::table::{Table, print_json};
 use super::{Common, Exit, Output, Stop, tell};
 use crate::app::state::{State, World};
 use crate::rules::fleet::{Known, Row as Resource};
-use crate::rules::plan::{Basis, Hindrance};
+use crate::rules::plan::Hindrance;
 use crate::rules::upkeep::{Kind, Note, Row, Since, Standing, Sum, Upkeep, month, upkeep};
 use crate::ui::text::Word;
 use crate::ui::{Look, format, plain};
@@ -24,13 +24,7 @@ pub fn run(common: &Common, output: Output) -> Result<Exit, Stop> {
     let (state, now) = look(&setup)?;
     let world = &state.world;
     let under_way = world.busy();
-    let found = upkeep(Basis {
-        fleet: &world.fleet,
-        settings: &world.settings,
-        under_way: &under_way,
-        read_only: world.read_only,
-        now,
-    });
+    let found = upkeep(world.basis(&under_way, now));
     if output.json {
         print_json(&Listing::of(world, &found, now))?;
     } else if output.csv {

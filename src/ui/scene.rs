@@ -18,7 +18,7 @@ use crate::app::rows;
 use crate::app::state::State;
 use crate::rules::fleet::{Account, Freshness, Known};
 use crate::rules::memory::Collector;
-use crate::rules::plan::{Basis, Hindrance, barred};
+use crate::rules::plan::{Hindrance, barred};
 use crate::rules::saga::{Operation, Outcome, Step};
 
 /// How long the screen says that something was confirmed.
@@ -154,13 +154,7 @@ impl<'a> Scene<'a> {
         let world = &self.state.world;
         let Some(account) = self.account(&known.identity.account) else { return Some(Hindrance::NotThere) };
         let under_way = world.busy();
-        let basis = Basis {
-            fleet: &world.fleet,
-            settings: &world.settings,
-            under_way: &under_way,
-            read_only: world.read_only,
-            now: self.now,
-        };
+        let basis = world.basis(&under_way, self.now);
         barred(basis, account, &known.identity).or_else(|| match known.row.offers.of(action) {
             Offer::Yes(_) => None,
             Offer::No(refusal) => Some(Hindrance::Provider(refusal)),

@@ -15,7 +15,7 @@ use crate::app::palette::Palette;
 use crate::app::rows::{self, GroupKey};
 use crate::app::state::{Listener, Modal, Press, Problem, Question, State, Tab, View};
 use crate::rules::memory::Collector;
-use crate::rules::plan::{self, Basis, Confirmation, Plan};
+use crate::rules::plan::{self, Confirmation, Plan};
 use crate::rules::saga::{Confirmed, OpId, Step, confirm};
 use crate::rules::settings::Setting;
 
@@ -619,13 +619,7 @@ fn propose(state: &mut State, deed: Deed, now: Timestamp) -> Vec<Effect> {
 
 pub(super) fn make_plan(state: &State, deed: Deed, pointed: &[Identity], now: Timestamp) -> Plan {
     let under_way = state.world.busy();
-    let basis = Basis {
-        fleet: &state.world.fleet,
-        settings: &state.world.settings,
-        under_way: &under_way,
-        read_only: state.world.read_only,
-        now,
-    };
+    let basis = state.world.basis(&under_way, now);
     plan::plan(basis, deed, pointed)
 }
 
