@@ -506,6 +506,19 @@ pub enum Remark {
     StartTimeUnknown,
 }
 
+/// In which units of time a provider counts compute.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Granularity {
+    /// As it comes, by the second or finer.
+    #[default]
+    Exact,
+    /// Each run in whole steps, and at least for so long.
+    Steps { seconds: u32, least_seconds: u32 },
+    /// Piece by piece at each full hour and at the end, each piece rounded up to a multiple of this amount.
+    ClockHours { round_up_to: Decimal },
+}
+
 /// A rented machine, container or pod, as one poll saw it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Instance {
@@ -526,6 +539,11 @@ pub struct Instance {
     pub created_at: Option<Timestamp>,
     /// When the present run began, by the provider.
     pub started_at: Option<Timestamp>,
+    /// When it was last stopped, or ended, by the provider.
+    #[serde(default)]
+    pub stopped_at: Option<Timestamp>,
+    #[serde(default)]
+    pub granularity: Granularity,
     /// When the provider will end it by itself.
     pub ends_at: Option<Timestamp>,
     pub usage: Option<Usage>,
@@ -537,6 +555,13 @@ pub struct Instance {
     pub offers: Offers,
     /// The provider's page of it, for a browser; https only, holds no secret.
     pub page: Option<String>,
+}
+
+impl Instance {
+    /// It is stopped, by its user or its provider: what it still costs does no work.
+    pub fn is_resting(&self) -> bool {
+        matches!(self.phase, Phase::Stopped | Phase::Reclaimed)
+    }
 }
 
 /// What a storage item is.

@@ -197,6 +197,9 @@ fn settings_outlive_absences_and_a_restart() {
         last_complete: None,
         tenant: None,
         balance: None,
+        instances_seen: None,
+        storage_seen: None,
+        billed_to: None,
     };
     let mut again = Story::opened(&["me"], "10:05:00");
     again.world(WorldEvent::Collector(Collector::Us));
@@ -484,6 +487,9 @@ fn a_second_screen_performs_no_world_effects_until_it_takes_over() {
         last_complete: None,
         tenant: None,
         balance: None,
+        instances_seen: None,
+        storage_seen: None,
+        billed_to: None,
     };
     let memory = Memory { accounts: vec![account], instances: vec![known], ..Memory::default() };
     story.remember(memory.clone());

@@ -55,7 +55,9 @@ fn the_first_frame_is_the_ledgers_with_its_age_while_every_provider_hangs() {
     let (memory, _) = ledger.recall(Timestamp::now()).unwrap();
     for mut account in memory.accounts {
         account.as_of = Some(Timestamp::now() - SignedDuration::from_hours(5));
-        ledger.keep(&Keep { account, instances: Vec::new(), storage: Vec::new() }).unwrap();
+        ledger
+            .keep(&Keep { account, instances: Vec::new(), storage: Vec::new(), entries: Default::default() })
+            .unwrap();
     }
     drop(ledger);
     for world in [&stage.runpod, &stage.vast, &stage.lambda] {

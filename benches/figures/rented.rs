@@ -11,6 +11,7 @@ use rentop::rules::fleet::Known;
 use rentop::rules::memory::{AccountMemory, Keep, Owner};
 use rentop::rules::plan::Target;
 use rentop::rules::saga::{Authority, OpId, Operation, Outcome, Step};
+use rentop::rules::spend::Entries;
 use rust_decimal::Decimal;
 
 /// Phases as a fleet has them: most run, some are stopped, few are in trouble.
@@ -78,6 +79,8 @@ pub fn instance(n: usize, look: usize, now: Timestamp) -> Instance {
         rates: if phase == Phase::Running { rates.clone().with(Component::Compute, compute) } else { rates.clone() },
         created_at: Some(started_at),
         started_at: (phase == Phase::Running).then_some(started_at),
+        stopped_at: None,
+        granularity: Granularity::Exact,
         ends_at: None,
         usage: (phase == Phase::Running).then_some(usage),
         ssh: SshEndpoint::new("root", "192.0.2.45", 22_022, true),
@@ -128,6 +131,9 @@ pub fn memory(name: &AccountName, provider: &str, now: Timestamp) -> AccountMemo
         last_complete: Some(now),
         tenant: None,
         balance: None,
+        instances_seen: None,
+        storage_seen: None,
+        billed_to: None,
     }
 }
 
@@ -138,7 +144,12 @@ pub fn remember(state_dir: &Path, accounts: usize, each: usize) {
     for n in 0..accounts {
         let name = account(n);
         let instances = known(&name, n * each..(n + 1) * each, seen);
-        let keep = Keep { account: memory(&name, "runpod", seen), instances, storage: Vec::new() };
+        let keep = Keep {
+            account: memory(&name, "runpod", seen),
+            instances,
+            storage: Vec::new(),
+            entries: Entries::default(),
+        };
         ledger.keep(&keep).expect("a ledger that can be written");
     }
 }
@@ -152,7 +163,12 @@ pub fn a_year_ago(state_dir: &Path, gone: usize, actions: usize) {
     for (n, known) in ended.iter_mut().enumerate() {
         known.gone_at = Some(now - SignedDuration::from_secs(3600 + (31_000_000 * n / gone) as i64));
     }
-    let keep = Keep { account: memory(&name, "runpod", now), instances: ended.clone(), storage: Vec::new() };
+    let keep = Keep {
+        account: memory(&name, "runpod", now),
+        instances: ended.clone(),
+        storage: Vec::new(),
+        entries: Entries::default(),
+    };
     ledger.keep(&keep).expect("a ledger that can be written");
     let owner = Owner { host: "desk".to_owned(), pid: 1 };
     for (n, known) in ended.iter().cycle().take(actions).enumerate() {

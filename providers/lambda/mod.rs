@@ -290,6 +290,8 @@ fn instance(row: &wire::Instance) -> Instance {
         // No creation time is told, and the moment of the first health check is not one.
         created_at: None,
         started_at: row.first_healthy,
+        stopped_at: None,
+        granularity: Granularity::Exact,
         ends_at: None,
         usage: None,
         ssh: ip.and_then(|ip| SshEndpoint::new(SSH_USER, ip, 22, true)),

@@ -8,7 +8,8 @@ use super::{offers, pod_page, wire};
 use crate::facts::Facts;
 use crate::gpu::Gpus;
 use crate::model::{
-    Component, GpuSample, Instance, Market, Phase, RateLine, Rates, Remark, ResourceId, SshEndpoint, Usage, UsageSource,
+    Component, GpuSample, Granularity, Instance, Market, Phase, RateLine, Rates, Remark, ResourceId, SshEndpoint,
+    Usage, UsageSource,
 };
 use crate::money::{Currency, Rate};
 use crate::text::clean_opt;
@@ -37,6 +38,8 @@ pub fn instance(pod: wire::Pod, extra: Option<&Extra>, facts: &Facts, now: Times
         gpus,
         created_at: pod.created_at,
         started_at,
+        stopped_at: None,
+        granularity: Granularity::Exact,
         ends_at: None,
         ssh: (phase == Phase::Running).then(|| ssh(&pod)).flatten(),
         region: clean_opt(pod.data_center_id.as_deref()),

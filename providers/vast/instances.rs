@@ -11,8 +11,8 @@ use super::wire;
 use crate::facts::Facts;
 use crate::gpu::Gpus;
 use crate::model::{
-    Component, DataKind, DataPlace, GpuSample, Instance, Market, Phase, RateLine, Rates, Remark, ResourceId,
-    SshEndpoint, Usage, UsageSource,
+    Component, DataKind, DataPlace, GpuSample, Granularity, Instance, Market, Phase, RateLine, Rates, Remark,
+    ResourceId, SshEndpoint, Usage, UsageSource,
 };
 use crate::money::{Currency, Rate};
 use crate::text::{clean, clean_opt, excerpt};
@@ -54,6 +54,8 @@ pub fn instance(row: &wire::Instance, facts: &Facts, now: Timestamp) -> Instance
         created_at: row.start_date.and_then(moment),
         // Not told: `start_date` does not move on a stop and a start, `uptime_mins` is null in every example.
         started_at: None,
+        stopped_at: None,
+        granularity: Granularity::Exact,
         ends_at,
         usage: (word(&row.actual_status) == Some("running")).then(|| usage(row, now)).flatten(),
         ssh: matches!(state.phase, Phase::Running | Phase::Stopping).then(|| ssh(row)).flatten(),

@@ -1,13 +1,15 @@
 //! Everything that the program can ask for. Plain data: a test compares them, a log prints them.
 
 use jiff::Timestamp;
-use providers::model::{AccountName, Identity, SshEndpoint};
+use jiff::civil::Date;
+use providers::model::{AccountName, BilledLine, Identity, SshEndpoint};
 use providers::provider::Ask;
 
 use super::preferences::Preferences;
 use crate::rules::memory::Keep;
 use crate::rules::saga::{OpId, Operation, Permit};
 use crate::rules::settings::Setting;
+use crate::rules::spend::{Assignment, Question};
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
@@ -32,12 +34,35 @@ pub enum Effect {
         identity: Identity,
         setting: Setting,
     },
+    /// Ask the books for their sums of a day and its month.
+    SumUp {
+        day: Date,
+    },
+    /// Ask a provider for what it billed in a time.
+    AskBilled {
+        account: AccountName,
+        from: Timestamp,
+        to: Timestamp,
+    },
+    /// Write down what a provider billed in a time: all of it.
+    KeepBilled {
+        account: AccountName,
+        from: Timestamp,
+        to: Timestamp,
+        lines: Vec<BilledLine>,
+    },
+    /// Write down to which projects spend belongs.
+    Assign(Vec<Assignment>),
+    /// Somebody knows of the accounts that nobody watches any more.
+    NoteUnwatched(Vec<AccountName>),
     /// Claim the ledger, or renew the claim.
     Claim,
     /// Read the ledger again: somebody else collects.
     Recall,
 
     // View effects: this screen's own.
+    /// Ask the books what was spent.
+    AskSpend(Question),
     OpenPage(String),
     /// Put a text into the clipboard, through the terminal.
     Copy(String),

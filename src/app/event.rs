@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 use providers::error::ProviderError;
-use providers::model::{AccountName, Identity, ProviderName};
+use providers::model::{AccountName, BilledLine, Identity, ProviderName};
 use providers::provider::{Accepted, Found, Poll};
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +13,7 @@ use crate::rules::memory::{Collector, LedgerNotice, Memory, Owner};
 use crate::rules::plan::Plan;
 use crate::rules::saga::{Authority, OpId, Operation};
 use crate::rules::settings::Setting;
+use crate::rules::spend::{Answer, Assignment, Summed};
 
 /// Something happened.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,6 +63,15 @@ pub enum WorldEvent {
         op: OpId,
         answer: Result<Accepted, ProviderError>,
     },
+    /// The books' sums.
+    Summed(Box<Summed>),
+    /// What a provider says that it charged from `from` to `to`.
+    Billed {
+        account: AccountName,
+        from: Timestamp,
+        to: Timestamp,
+        lines: Result<Vec<BilledLine>, ProviderError>,
+    },
     /// A step could not be written down, so what depended on it was not done.
     NotRecorded {
         op: OpId,
@@ -94,6 +104,10 @@ pub enum Intent {
         identity: Identity,
         setting: Setting,
     },
+    /// The spend of a resource belongs to a project: from now on, and in the books since a time.
+    Assign(Assignment),
+    /// Somebody knows of the accounts that nobody watches any more.
+    NoteUnwatched,
 }
 
 /// Something that happened to one screen.
@@ -114,6 +128,8 @@ pub enum ViewEvent {
         url: String,
         error: String,
     },
+    /// What the books answered.
+    Spend(Box<Answer>),
     /// The account that was offered could not be added.
     NotAdded(String),
     /// Whoever had the terminal has given it back: what went wrong, if anything did.

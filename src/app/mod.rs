@@ -12,6 +12,8 @@ pub mod palette;
 pub mod preferences;
 pub mod rows;
 pub mod shelf;
+pub mod spend;
+pub mod spending;
 pub mod state;
 pub mod subject;
 pub mod update;

@@ -18,6 +18,8 @@ use super::palette::Palette;
 use super::preferences::Preferences;
 use super::rows;
 use super::shelf::Shelf;
+use super::spend::SpendView;
+use super::spending::Spending;
 use crate::rules::fleet::{Account, Fleet, Known, Totals};
 use crate::rules::memory::{Collector, LedgerNotice};
 use crate::rules::plan::{Basis, Plan};
@@ -42,6 +44,7 @@ pub struct World {
     /// The account whose money ends first, kept with the fleet for the same reason.
     pub runway: Option<Runway>,
     pub settings: Settings,
+    pub spending: Spending,
     /// Actions under way, and those that ended in this run or shortly before.
     pub operations: BTreeMap<OpId, Operation>,
     /// Who collects; `None` until the ledger has told.
@@ -84,6 +87,7 @@ impl World {
             totals: Totals::default(),
             runway: None,
             settings: Settings { rules, single: BTreeMap::new() },
+            spending: Spending::new(TimeZone::UTC),
             operations: BTreeMap::new(),
             collector: None,
             ledger_due: None,
@@ -98,6 +102,12 @@ impl World {
             changed: false,
             next_op: now.as_microsecond(),
         }
+    }
+
+    /// In which zone days begin: told before anything else.
+    pub fn use_zone(&mut self, zone: TimeZone) {
+        self.spending = Spending::new(zone);
+        super::update::track_billing(self);
     }
 
     /// Runs, and its GPUs did next to nothing at each of the last looks, of which there were several.
@@ -214,6 +224,7 @@ pub struct View {
     /// What costs without working.
     pub storage: Listing,
     pub shelf: Shelf,
+    pub spend: SpendView,
     /// Actions, newest first.
     pub activity: Listing,
     /// How many rows of the whole fleet somebody should look at now.
@@ -248,6 +259,7 @@ impl View {
             fleet: Listing::default(),
             storage: Listing::default(),
             shelf: Shelf::default(),
+            spend: SpendView::default(),
             activity: Listing::default(),
             attention: 0,
             trouble: 0,

@@ -1,10 +1,12 @@
 //! One event in, new state and effects out.
 
 mod mouse;
+mod spend;
 mod view;
 mod windows;
 mod world;
 
+pub(super) use spend::track_billing;
 pub use view::stop_or_start_of;
 
 use jiff::{SignedDuration, Timestamp};
@@ -127,6 +129,7 @@ fn rebuild(state: &mut State, resort: bool, now: Timestamp) {
     if std::mem::take(&mut view.sums_stale) {
         world.totals = world.fleet.burn();
         world.runway = runway::shortest(&world.fleet);
+        spend::add_up(world, now);
     }
     if view.fleet.stale || view.tab == Tab::Fleet {
         rows::rebuild(world, view, resort, now);
@@ -160,6 +163,7 @@ pub fn next_wake(state: &State, now: Timestamp) -> Option<Timestamp> {
         .chain(accounts)
         .chain(ledger)
         .chain(world.fleet.next_prune())
+        .chain(spend::billed_due(world, now))
         .chain(message)
         .chain(bright)
         .chain([now + AGES])

@@ -94,6 +94,7 @@ impl Setup {
             .collect();
         let mut world = World::new(accounts, self.config.rules.clone(), self.read_only, by, now);
         world.one_shot = kind == Kind::OneShot;
+        world.use_zone(self.config.timezone.clone());
         let fixed = Fixed {
             demo: kind == Kind::Demo,
             zone: self.config.timezone.clone(),
@@ -112,6 +113,7 @@ impl Setup {
         let (inbox, outbox) = Inbox::new();
         let keeper = Keeper::start(self.places.state_dir.clone(), owner, outbox.clone(), kind != Kind::OneShot)
             .map_err(Stop::failed)?;
+        keeper.use_zone(self.config.timezone.clone());
         let accounts = Accounts::new(self.config.accounts.iter().cloned());
         let performer = Performer { accounts, keeper, outbox, read_only: self.read_only, preferences: kept };
         Ok(Program { state: State { world, view, leaving: false }, performer, inbox })

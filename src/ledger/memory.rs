@@ -8,7 +8,7 @@ use rusqlite::{Connection, Statement, TransactionBehavior, params};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{Durability, Ledger, LedgerError, journal, row};
+use super::{Durability, Ledger, LedgerError, books, journal, row};
 use crate::rules::fleet::{GONE_SHOWN, Known, Row};
 use crate::rules::memory::{AccountMemory, Keep, LedgerNotice, Memory, Owner};
 use crate::rules::saga::Operation;
@@ -101,7 +101,8 @@ impl Ledger {
         let recent = recall.rows(RECENTLY_ENDED, params![RECENT], journal::read_operation)?;
         let rows = recall.unreadable;
         let notices = if rows > 0 { vec![LedgerNotice::Unreadable { rows }] } else { Vec::new() };
-        Ok((Memory { accounts, instances, storage, settings, unfinished, recent }, notices))
+        let running = recall.rows(books::OPEN, params![], books::open_line)?;
+        Ok((Memory { accounts, instances, storage, settings, running, unfinished, recent }, notices))
     }
 
     /// The actions that are not ended, each with the process that has it in hand. What this version cannot
@@ -134,7 +135,7 @@ impl Ledger {
                 };
                 keep_one(&mut upsert, known, known.row.name.as_deref(), phase)?;
             }
-            Ok(())
+            books::enter(transaction, &keep.entries)
         })
     }
 
@@ -253,6 +254,7 @@ mod tests {
     use super::*;
     use crate::ledger::samples::*;
     use crate::rules::fleet::{Account, Fleet};
+    use crate::rules::spend::Entries;
 
     fn recall(ledger: &mut Ledger) -> Memory {
         let (memory, notices) = ledger.recall(at("10:00")).unwrap();
@@ -266,7 +268,12 @@ mod tests {
         let (mut a, volume) = (known_instance("pod-a"), known_volume("vol-1"));
         a.missing_since = Some(at("09:58"));
         a.absences = 3;
-        let keep = Keep { account: account(), instances: vec![a.clone()], storage: vec![volume.clone()] };
+        let keep = Keep {
+            account: account(),
+            instances: vec![a.clone()],
+            storage: vec![volume.clone()],
+            entries: Entries::default(),
+        };
         open(&dir).keep(&keep).unwrap();
 
         let memory = recall(&mut open(&dir));
@@ -281,7 +288,9 @@ mod tests {
         let mut ledger = Ledger::in_memory().unwrap();
         ledger.keep(&keep(vec![known_instance("pod-a"), known_instance("pod-b")])).unwrap();
         let later = AccountMemory { as_of: Some(at("10:05")), balance: None, ..account() };
-        ledger.keep(&Keep { account: later.clone(), instances: vec![], storage: vec![] }).unwrap();
+        ledger
+            .keep(&Keep { account: later.clone(), instances: vec![], storage: vec![], entries: Entries::default() })
+            .unwrap();
         let memory = recall(&mut ledger);
         assert_eq!(memory.accounts, [later]);
         assert_eq!(memory.instances.len(), 2);
@@ -322,7 +331,12 @@ mod tests {
     #[test]
     fn one_id_may_name_an_instance_and_a_storage_item() {
         let mut ledger = Ledger::in_memory().unwrap();
-        let keep = Keep { account: account(), instances: vec![known_instance("7")], storage: vec![known_volume("7")] };
+        let keep = Keep {
+            account: account(),
+            instances: vec![known_instance("7")],
+            storage: vec![known_volume("7")],
+            entries: Entries::default(),
+        };
         ledger.keep(&keep).unwrap();
         let memory = recall(&mut ledger);
         assert_eq!((memory.instances.len(), memory.storage.len()), (1, 1));

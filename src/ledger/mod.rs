@@ -10,11 +10,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior, ffi};
 
 use crate::rules::memory::{LedgerNotice, Owner};
 use crate::rules::saga::OpId;
 
+mod books;
 mod collector;
 mod copies;
 mod journal;
@@ -140,6 +142,8 @@ pub struct Ledger {
     /// `None` in memory.
     place: Option<Place>,
     read_only: bool,
+    /// For civil days.
+    zone: TimeZone,
 }
 
 impl Ledger {

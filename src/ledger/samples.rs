@@ -12,6 +12,7 @@ use crate::rules::fleet::{AsOf, Known};
 use crate::rules::memory::{AccountMemory, Keep, LedgerNotice, Owner};
 use crate::rules::plan::Target;
 use crate::rules::saga::{Authority, OpId, Operation, Outcome, Step};
+use crate::rules::spend::Entries;
 
 /// A moment of 30 November 2026, `HH:MM` or `HH:MM:SS` in UTC.
 pub fn at(clock: &str) -> Timestamp {
@@ -74,6 +75,8 @@ pub fn instance(id: &str) -> Instance {
             .with_estimate(Component::Disk, usd("0.0069444444")),
         created_at: Some(at("08:00")),
         started_at: Some(at("08:01:30")),
+        stopped_at: None,
+        granularity: Granularity::Exact,
         ends_at: None,
         usage: Some(Usage {
             as_of: at("10:00"),
@@ -133,12 +136,15 @@ pub fn account() -> AccountMemory {
             },
             as_of: at("10:00"),
         }),
+        instances_seen: None,
+        storage_seen: None,
+        billed_to: None,
     }
 }
 
 /// What a poll keeps: the account and some machines.
 pub fn keep(instances: Vec<Known<Instance>>) -> Keep {
-    Keep { account: account(), instances, storage: vec![] }
+    Keep { account: account(), instances, storage: vec![], entries: Entries::default() }
 }
 
 pub fn operation(id: i64, step: Step) -> Operation {

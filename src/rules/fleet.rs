@@ -292,6 +292,18 @@ pub enum Consequence {
     Repriced(Identity),
 }
 
+impl Consequence {
+    pub fn identity(&self) -> &Identity {
+        match self {
+            Consequence::AskById(identity)
+            | Consequence::Appeared(identity)
+            | Consequence::Gone(identity)
+            | Consequence::Changed(identity)
+            | Consequence::Repriced(identity) => identity,
+        }
+    }
+}
+
 /// Every account and every resource that is known.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Fleet {
@@ -343,6 +355,12 @@ impl Fleet {
     /// than storage is, so that they may know of a use that its own row does not tell yet.
     pub fn mounting<'a>(&'a self, item: &'a Identity) -> impl Iterator<Item = &'a Known<Instance>> {
         self.instances_of(&item.account).filter(|known| !known.is_gone() && known.row.mounts.contains(&item.id))
+    }
+
+    /// Nobody uses it, as far as itself and the instances tell.
+    pub fn is_unattached(&self, known: &Known<StorageItem>) -> bool {
+        let attached_to_nothing = matches!(&known.row.attachment, Attachment::To(ids) if ids.is_empty());
+        attached_to_nothing && self.mounting(&known.identity).next().is_none()
     }
 
     /// Sums of all certain rates and of all that may be charged; prepaid instances stand in neither.
@@ -581,7 +599,7 @@ impl Totals {
             return;
         }
         self.add(&rates);
-        if matches!(known.row.phase, Phase::Stopped | Phase::Reclaimed) {
+        if known.row.is_resting() {
             certain(&rates).for_each(|rate| self.waste.add(rate));
         }
     }

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::fleet::{AsOf, Known};
 use super::saga::Operation;
 use super::settings::Setting;
+use super::spend::{Entries, Running};
 
 /// An account as last seen.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -21,6 +22,15 @@ pub struct AccountMemory {
     pub last_complete: Option<Timestamp>,
     pub tenant: Option<Tenant>,
     pub balance: Option<AsOf<Balance>>,
+    /// Of the last list of instances that was read: their open lines reach as far.
+    #[serde(default)]
+    pub instances_seen: Option<Timestamp>,
+    /// The same of storage.
+    #[serde(default)]
+    pub storage_seen: Option<Timestamp>,
+    /// What the provider billed is in the books up to then.
+    #[serde(default)]
+    pub billed_to: Option<Timestamp>,
 }
 
 /// What one poll changed: the account's line every time, of its resources only those that differ.
@@ -29,6 +39,8 @@ pub struct Keep {
     pub account: AccountMemory,
     pub instances: Vec<Known<Instance>>,
     pub storage: Vec<Known<StorageItem>>,
+    /// What it adds to the books.
+    pub entries: Entries,
 }
 
 /// The process that acts: an action of one that has ended is taken up by the next.
@@ -46,6 +58,8 @@ pub struct Memory {
     pub storage: Vec<Known<StorageItem>>,
     #[serde(skip)]
     pub settings: BTreeMap<Identity, Setting>,
+    /// What was being charged.
+    pub running: Vec<(Identity, Running)>,
     /// Actions that are not ended, each with the process that began it.
     pub unfinished: Vec<(Operation, Owner)>,
     /// The latest ended actions, newest first.

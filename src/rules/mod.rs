@@ -13,6 +13,7 @@ pub mod runway;
 pub mod saga;
 pub mod schedule;
 pub mod settings;
+pub mod spend;
 pub mod upkeep;
 
 #[cfg(test)]

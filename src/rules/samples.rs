@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use providers::error::{ErrorKind, ProviderError, RequestLine};
 use providers::gpu::Gpus;
 use providers::model::{
-    AccountName, Attachment, Balance, Component, DataKind, DataPlace, Effect, Identity, Instance, Market, Offer,
-    Offers, Phase, Rates, Refusal, ResourceKind, StorageItem, StorageKind, Tenant,
+    AccountName, Attachment, Balance, Component, DataKind, DataPlace, Effect, Granularity, Identity, Instance, Market,
+    Offer, Offers, Phase, Rates, Refusal, ResourceKind, StorageItem, StorageKind, Tenant,
 };
 use providers::money::{Currency, Money, Rate};
 use providers::provider::{Part, Poll, Reading};
@@ -57,6 +57,8 @@ pub fn instance(id: &str, phase: Phase, hourly: &str) -> Instance {
         rates: Rates::known().with(Component::Compute, usd(hourly)),
         created_at: None,
         started_at: None,
+        stopped_at: None,
+        granularity: Granularity::Exact,
         ends_at: None,
         usage: None,
         ssh: None,

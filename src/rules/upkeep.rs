@@ -296,7 +296,7 @@ pub fn upkeep(basis: Basis<'_>) -> Upkeep {
 
 /// The last word about it is that it is stopped: by us or by its provider.
 fn at_rest(known: &Known<Instance>) -> bool {
-    matches!(known.row.phase, Phase::Stopped | Phase::Reclaimed)
+    known.row.is_resting()
 }
 
 /// Known in full, and nothing.

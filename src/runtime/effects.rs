@@ -45,6 +45,12 @@ impl Performer {
             }
             Effect::Keep(keep) => self.keeper.keep(keep),
             Effect::Set { identity, setting } => self.keeper.set(identity, setting),
+            Effect::SumUp { day } => self.keeper.sum_up(day),
+            Effect::AskBilled { account, from, to } => self.ask_billed(account, from, to),
+            Effect::KeepBilled { account, from, to, lines } => self.keeper.keep_billed(account, from, to, lines),
+            Effect::Assign(assignments) => self.keeper.assign(assignments),
+            Effect::NoteUnwatched(accounts) => self.keeper.note_unwatched(accounts),
+            Effect::AskSpend(question) => self.keeper.ask_spend(question),
             Effect::Claim => self.keeper.claim(),
             Effect::Recall => self.keeper.recall(),
             Effect::SavePreferences(preferences) => self.save_preferences(preferences),
@@ -88,6 +94,17 @@ impl Performer {
                 }
             };
             outbox.put(Event::World(event));
+        });
+    }
+
+    fn ask_billed(&self, name: AccountName, from: Timestamp, to: Timestamp) {
+        let (accounts, outbox) = (self.accounts.clone(), self.outbox.clone());
+        tokio::spawn(async move {
+            let lines = match ready(&accounts, &name).await {
+                Ok(provider) => provider.billed(from, to).await,
+                Err(error) => Err(error),
+            };
+            outbox.put(Event::World(WorldEvent::Billed { account: name, from, to, lines }));
         });
     }
 

@@ -6,17 +6,20 @@ use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
-use providers::model::Identity;
+use providers::model::{AccountName, BilledLine, Identity};
 use tokio::sync::oneshot;
 
 use super::{Outbox, clock};
 use crate::app::Event;
-use crate::app::event::WorldEvent;
+use crate::app::event::{ViewEvent, WorldEvent};
 use crate::ledger::{self, Ledger, LedgerError};
 use crate::rules::memory::{Collector, Keep, LedgerNotice, Owner};
 use crate::rules::saga::{OpId, Operation};
 use crate::rules::settings::Setting;
+use crate::rules::spend::{Answer, Assignment, Question};
 
 /// A claim on the ledger runs out after this unless it is renewed.
 const CLAIM: SignedDuration = SignedDuration::from_secs(30);
@@ -32,6 +35,17 @@ enum Work {
     Recall,
     Keep(Box<Keep>),
     Set(Identity, Setting),
+    UseZone(TimeZone),
+    SumUp(Date),
+    KeepBilled {
+        account: AccountName,
+        from: Timestamp,
+        to: Timestamp,
+        lines: Vec<BilledLine>,
+    },
+    Assign(Vec<Assignment>),
+    NoteUnwatched(Vec<AccountName>),
+    Spend(Question, Asker),
     Record(Box<Operation>, Option<OnDisk>),
     /// The background check found damage.
     Damaged(String),
@@ -39,6 +53,12 @@ enum Work {
     End {
         release: bool,
     },
+}
+
+/// Who asked what was spent.
+enum Asker {
+    Screen,
+    Command(oneshot::Sender<Result<Answer, LedgerError>>),
 }
 
 /// A handle on the ledger's thread.
@@ -75,6 +95,34 @@ impl Keeper {
     pub fn set(&self, identity: Identity, setting: Setting) {
         self.put(Work::Set(identity, setting));
     }
+    /// In which zone days begin: told before anything else.
+    pub fn use_zone(&self, zone: TimeZone) {
+        self.put(Work::UseZone(zone));
+    }
+    pub fn sum_up(&self, day: Date) {
+        self.put(Work::SumUp(day));
+    }
+    pub fn keep_billed(&self, account: AccountName, from: Timestamp, to: Timestamp, lines: Vec<BilledLine>) {
+        self.put(Work::KeepBilled { account, from, to, lines });
+    }
+    pub fn assign(&self, assignments: Vec<Assignment>) {
+        self.put(Work::Assign(assignments));
+    }
+    pub fn note_unwatched(&self, accounts: Vec<AccountName>) {
+        self.put(Work::NoteUnwatched(accounts));
+    }
+    /// The answer comes as an event.
+    pub fn ask_spend(&self, question: Question) {
+        self.put(Work::Spend(question, Asker::Screen));
+    }
+
+    /// What was spent.
+    pub async fn spend(&self, question: Question) -> Option<Result<Answer, LedgerError>> {
+        let (answer, asked) = oneshot::channel();
+        self.put(Work::Spend(question, Asker::Command(answer)));
+        asked.await.ok()
+    }
+
     /// Writes a step down. With `then`, it is called once the step is on disk, and not at all when it
     /// could not be written.
     pub fn record(&self, operation: Box<Operation>, then: Option<OnDisk>) {
@@ -155,6 +203,16 @@ impl Desk {
                 Work::Recall => self.recall(),
                 Work::Keep(keep) => self.write("the fleet", |ledger| ledger.keep(&keep)),
                 Work::Set(identity, setting) => self.write("a setting", |ledger| ledger.set(&identity, &setting)),
+                Work::UseZone(zone) => self.write("the time zone", |ledger| ledger.use_zone(zone)),
+                Work::SumUp(day) => self.sum_up(day),
+                Work::KeepBilled { account, from, to, lines } => {
+                    self.write("what was billed", |ledger| ledger.import_billed(&account, from, to, &lines));
+                }
+                Work::Assign(assignments) => self.write("projects", |ledger| ledger.assign(&assignments)),
+                Work::NoteUnwatched(accounts) => {
+                    self.write("what is watched", |ledger| ledger.note_unwatched(&accounts));
+                }
+                Work::Spend(question, asker) => self.spend(&question, asker),
                 Work::Record(operation, then) => self.record(&operation, then),
                 Work::Damaged(why) => self.set_aside(&why),
                 Work::Audit(limit, answer) => {
@@ -220,6 +278,26 @@ impl Desk {
         };
         memory.unfinished.retain(|(operation, owner)| is_orphaned(operation, owner, &self.owner));
         self.outbox.put(Event::World(WorldEvent::Remembered { memory: Box::new(memory), notices }));
+    }
+
+    fn sum_up(&mut self, day: Date) {
+        // Without an answer the sums are unknown: nobody takes them for zero.
+        match self.ledger.as_mut().map(|ledger| ledger.sum_up(day)) {
+            None => {}
+            Some(Ok(summed)) => self.outbox.put(Event::World(WorldEvent::Summed(Box::new(summed)))),
+            Some(Err(error)) => tracing::error!(%error, "the books cannot be added up"),
+        }
+    }
+
+    fn spend(&mut self, question: &Question, asker: Asker) {
+        let not_open = || LedgerError::NotWritable { why: "it could not be opened".to_owned() };
+        let answer = self.ledger.as_mut().ok_or_else(not_open).and_then(|ledger| ledger.answer(question));
+        match (asker, answer) {
+            // Nobody waits for it any more only when the command was interrupted.
+            (Asker::Command(asker), answer) => drop(asker.send(answer)),
+            (Asker::Screen, Ok(answer)) => self.outbox.put(Event::View(ViewEvent::Spend(Box::new(answer)))),
+            (Asker::Screen, Err(error)) => tracing::error!(%error, "the books cannot be read"),
+        }
     }
 
     fn set_aside(&mut self, why: &str) {

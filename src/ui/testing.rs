@@ -351,6 +351,8 @@ pub fn instance(id: &str, name: &str, gpu: &str, count: u32, compute: Rate, disk
         rates: Rates::known().with(Component::Compute, compute).with(Component::Disk, disk),
         created_at: Some("2026-11-29T08:00:00Z".parse().unwrap()),
         started_at: Some("2026-11-29T08:00:00Z".parse().unwrap()),
+        stopped_at: None,
+        granularity: providers::model::Granularity::Exact,
         ends_at: None,
         usage: None,
         ssh: None,

@@ -65,6 +65,8 @@ pub fn instance(id: &str, phase: Phase, hourly: &str) -> Instance {
         rates: costs(hourly, if at_rest { Component::Disk } else { Component::Compute }),
         created_at: Some(at("00:00:00")),
         started_at: (phase == Phase::Running).then(|| at("00:00:00")),
+        stopped_at: None,
+        granularity: providers::model::Granularity::Exact,
         ends_at: None,
         usage: None,
         ssh: None,

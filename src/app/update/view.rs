@@ -58,6 +58,10 @@ pub fn update(state: &mut State, event: ViewEvent, now: Timestamp) -> Vec<Effect
             say(&mut state.view, Msg::PageNotOpened { error, url }, now);
             vec![]
         }
+        ViewEvent::Spend(answer) => {
+            state.view.spend.answered(*answer);
+            vec![]
+        }
         ViewEvent::NotAdded(error) => {
             say(&mut state.view, Msg::NotAdded { error }, now);
             vec![]

@@ -1,11 +1,13 @@
 //! What the collector does with an event: the fleet learns, actions go on, accounts are asked.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use providers::model::{AccountName, Identity, ResourceKind, Usage};
-use providers::provider::Poll;
+use providers::provider::{Part, Poll};
 
+use super::spend;
 use crate::app::effect::Effect;
 use crate::app::event::{Intent, WorldEvent};
 use crate::app::message::Msg;
@@ -14,6 +16,7 @@ use crate::rules::fleet::{Account, Consequence, Known, Trouble};
 use crate::rules::memory::{AccountMemory, Collector, Keep, LedgerNotice, Memory, Owner};
 use crate::rules::plan::{Hindrance, Plan};
 use crate::rules::saga::{Authority, Input, OpId, Operation, Order, Outcome, Sight, Step};
+use crate::rules::spend::{Assignment, Entries};
 
 /// How often the claim on the ledger is renewed; it runs out after three times this.
 const RENEW: SignedDuration = SignedDuration::from_secs(10);
@@ -44,6 +47,7 @@ pub fn update(world: &mut World, event: WorldEvent, now: Timestamp) -> Vec<Effec
         WorldEvent::Added { account, provider, read_only } => {
             if world.fleet.account(&account).is_none() {
                 world.fleet.accounts.push(Account::new(account, provider, read_only));
+                spend::track_billing(world);
             }
             tick(world, now)
         }
@@ -55,12 +59,18 @@ pub fn update(world: &mut World, event: WorldEvent, now: Timestamp) -> Vec<Effec
                 // An error proves nothing: the next list asks again.
                 Err(_) => Vec::new(),
             };
-            let mut effects = follow(world, &identity.account, consequences);
+            let entries = spend::single(world, &consequences, now);
+            let mut effects = follow(world, &identity.account, consequences, entries);
             if let Some(op) = op {
                 effects.extend(advance(world, op, Input::LookedUp(found), now));
             }
             effects
         }
+        WorldEvent::Summed(summed) => {
+            spend::summed(world, *summed, now);
+            vec![]
+        }
+        WorldEvent::Billed { account, from, to, lines } => spend::billed(world, account, (from, to), lines, now),
         WorldEvent::Acted { op, answer } => advance(world, op, Input::Acted(answer), now),
         WorldEvent::NotRecorded { op, error } => advance(world, op, Input::NotRecorded(error), now),
         WorldEvent::Forestalled { op, by: Owner { host, pid } } => {
@@ -140,6 +150,8 @@ fn tick(world: &mut World, now: Timestamp) -> Vec<Effect> {
     for op in due {
         effects.extend(advance(world, op, Input::Tick, now));
     }
+    effects.extend(spend::ask_sums(world, now));
+    effects.extend(spend::ask_billed(world, now));
     effects.extend(ask_due(world, now));
     effects
 }
@@ -191,6 +203,7 @@ fn remembered(world: &mut World, memory: Memory, notices: Vec<LedgerNotice>, now
             }
         }
     }
+    spend::remember(world, &memory);
     world.fleet.instances = keyed(memory.instances, &world.fleet.accounts);
     world.fleet.storage = keyed(memory.storage, &world.fleet.accounts);
     world.settings.single = memory.settings;
@@ -273,6 +286,10 @@ fn polled(world: &mut World, name: &AccountName, asked_at: Timestamp, poll: Poll
         Some((rows, in_doubt, account.balance.clone(), account.balance_error.clone(), account.problems.clone()))
     };
     let before = basis(world);
+    let kinds = [
+        (ResourceKind::Instance, matches!(poll.instances, Part::Listed { .. })),
+        (ResourceKind::Storage, matches!(poll.storage, Part::Listed { .. })),
+    ];
     let consequences = world.fleet.absorb(name, poll, now);
     world.bright.retain(|_, since| now.duration_since(*since) < BRIGHT);
     for consequence in &consequences {
@@ -290,7 +307,11 @@ fn polled(world: &mut World, name: &AccountName, asked_at: Timestamp, poll: Poll
             }
         }
     }
-    let mut effects = follow(world, name, consequences);
+    // What was not taken in, of another tenant for instance, is no look.
+    let taken_in = world.fleet.account(name).is_some_and(|account| account.as_of == Some(now));
+    let listed: Vec<_> = kinds.into_iter().filter(|(_, listed)| *listed && taken_in).map(|(kind, _)| kind).collect();
+    let entries = spend::look(world, name, &listed, &consequences, now);
+    let mut effects = follow(world, name, consequences, entries);
     // A list of another tenant's account proves nothing about ours.
     let trusted = world.fleet.trusts(name);
     for (op, seen) in watched {
@@ -302,35 +323,46 @@ fn polled(world: &mut World, name: &AccountName, asked_at: Timestamp, poll: Poll
 }
 
 /// What follows from a change of the fleet: questions by id, and a line in the ledger.
-fn follow(world: &World, name: &AccountName, consequences: Vec<Consequence>) -> Vec<Effect> {
+fn follow(world: &World, name: &AccountName, consequences: Vec<Consequence>, entries: Entries) -> Vec<Effect> {
     let mut effects = Vec::new();
-    let Some(account) = world.fleet.account(name) else { return effects };
-    let mut keep = Keep {
-        account: AccountMemory {
-            name: account.name.clone(),
-            provider: account.provider.clone(),
-            as_of: account.as_of,
-            last_complete: account.last_complete,
-            tenant: account.tenant.clone(),
-            balance: account.balance.clone(),
-        },
-        instances: Vec::new(),
-        storage: Vec::new(),
-    };
+    let mut keep = keep_of(world, name, entries);
     for consequence in consequences {
         match consequence {
             Consequence::AskById(identity) => effects.push(Effect::Lookup { op: None, identity }),
             Consequence::Changed(identity) => {
-                keep.instances.extend(world.fleet.instances.get(&identity).cloned());
-                keep.storage.extend(world.fleet.storage.get(&identity).cloned());
+                if let Some(keep) = &mut keep {
+                    keep.instances.extend(world.fleet.instances.get(&identity).cloned());
+                    keep.storage.extend(world.fleet.storage.get(&identity).cloned());
+                }
             }
             Consequence::Appeared(_) | Consequence::Gone(_) | Consequence::Repriced(_) => {}
         }
     }
-    if world.collects() && account.as_of.is_some() {
-        effects.push(Effect::Keep(Box::new(keep)));
-    }
+    effects.extend(keep.map(|keep| Effect::Keep(Box::new(keep))));
     effects
+}
+
+/// A line in the ledger about an account, with what is new in the books.
+pub(super) fn kept(world: &World, name: &AccountName, entries: Entries) -> Option<Effect> {
+    keep_of(world, name, entries).map(|keep| Effect::Keep(Box::new(keep)))
+}
+
+/// An account's line, without resources; `None` when it is not for us to write, or nothing is known yet.
+fn keep_of(world: &World, name: &AccountName, entries: Entries) -> Option<Keep> {
+    let account = world.fleet.account(name).filter(|account| world.collects() && account.as_of.is_some())?;
+    let spending = &world.spending;
+    let account = AccountMemory {
+        name: account.name.clone(),
+        provider: account.provider.clone(),
+        as_of: account.as_of,
+        last_complete: account.last_complete,
+        tenant: account.tenant.clone(),
+        balance: account.balance.clone(),
+        instances_seen: spending.meter.horizon(name, ResourceKind::Instance),
+        storage_seen: spending.meter.horizon(name, ResourceKind::Storage),
+        billed_to: spending.billing.get(name).and_then(|billing| billing.billed_to),
+    };
+    Some(Keep { account, instances: Vec::new(), storage: Vec::new(), entries })
 }
 
 fn intend(world: &mut World, intent: Intent, now: Timestamp) -> Vec<Effect> {
@@ -355,9 +387,31 @@ fn intend(world: &mut World, intent: Intent, now: Timestamp) -> Vec<Effect> {
             } else {
                 world.settings.single.insert(identity.clone(), setting.clone());
             }
+            world.spending.reassigned.insert(identity.account.clone());
             vec![Effect::Set { identity, setting }]
         }
+        Intent::Assign(assignment) => assign(world, assignment, now),
+        Intent::NoteUnwatched => {
+            let accounts = world.spending.unwatched.drain(..).map(|unwatched| unwatched.account).collect();
+            vec![Effect::NoteUnwatched(accounts)]
+        }
     }
+}
+
+/// The spend of a resource belongs to a project from now on, and in the books from when it was said.
+fn assign(world: &mut World, assignment: Assignment, now: Timestamp) -> Vec<Effect> {
+    let identity = assignment.identity.clone();
+    let mut setting = world.settings.single.get(&identity).cloned().unwrap_or_default();
+    setting.project = assignment.project.clone();
+    let mut effects = intend(world, Intent::Set { identity: identity.clone(), setting }, now);
+    let project = assignment.project.as_deref().map(Arc::from);
+    let entries = world.spending.meter.assign(&identity, project.as_ref());
+    effects.extend(kept(world, &identity.account, entries));
+    if assignment.from.is_none_or(|from| from < now) {
+        effects.push(Effect::Assign(vec![assignment]));
+    }
+    effects.push(spend::sum_up(world, now));
+    effects
 }
 
 /// Takes back one action, or what was begun last: several at once are one.
@@ -463,7 +517,8 @@ fn carry_out(world: &mut World, op: OpId, orders: Vec<Order>, now: Timestamp) ->
             Order::Look => effects.push(Effect::Lookup { op: Some(op), identity: identity.clone() }),
             Order::Released => {
                 let consequences = world.fleet.released(&identity, now);
-                effects.extend(follow(world, &identity.account, consequences));
+                let entries = spend::single(world, &consequences, now);
+                effects.extend(follow(world, &identity.account, consequences, entries));
             }
             Order::Refresh => {
                 if let Some(account) = world.fleet.account_mut(&identity.account) {

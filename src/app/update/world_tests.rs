@@ -182,6 +182,9 @@ fn a_command_asks_anew_when_the_ledger_is_old_cut_short_or_not_read_in_full() {
             last_complete: Some(complete),
             tenant: None,
             balance: None,
+            instances_seen: None,
+            storage_seen: None,
+            billed_to: None,
         };
         let memory = Box::new(Memory { accounts: vec![account], ..Memory::default() });
         story.hear(WorldEvent::Collector(Collector::Us));

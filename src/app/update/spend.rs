@@ -1,0 +1,218 @@
+//! What the collector does about spend: looks become entries in the books, and the books are asked for sums.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use providers::error::ProviderError;
+use providers::model::{AccountName, BilledLine, Identity, ResourceKind};
+use providers::money::Burn;
+
+use crate::app::effect::Effect;
+use crate::app::spending::{SpentTotals, Unwatched};
+use crate::app::state::World;
+use crate::rules::fleet::Consequence;
+use crate::rules::memory::Memory;
+use crate::rules::spend::{Billing, Charged, Entries, Look, Meter, Summed, date_of};
+
+/// Takes the books' memory over.
+pub fn remember(world: &mut World, memory: &Memory) {
+    let horizons = memory.accounts.iter().flat_map(|account| {
+        let of = |kind, at: Option<Timestamp>| at.map(|at| ((account.name.clone(), kind), at));
+        [of(ResourceKind::Instance, account.instances_seen), of(ResourceKind::Storage, account.storage_seen)]
+    });
+    let spending = &mut world.spending;
+    spending.meter = Meter::new(memory.running.iter().cloned().collect(), horizons.flatten());
+    spending.unwatched.clear();
+    for account in &memory.accounts {
+        let known = world.fleet.account(&account.name).is_some_and(|known| known.provider == account.provider);
+        if known {
+            if let Some(billing) = spending.billing.get_mut(&account.name) {
+                billing.billed_to = billing.billed_to.max(account.billed_to);
+            }
+            continue;
+        }
+        spending.meter.leave_unwatched(&account.name);
+        let instances = memory.instances.iter().filter(|known| known.identity.account == account.name);
+        let storage = memory.storage.iter().filter(|known| known.identity.account == account.name);
+        let rates: Vec<Burn> = instances
+            .filter(|known| !known.is_gone())
+            .map(|known| known.rates().upper())
+            .chain(storage.filter(|known| !known.is_gone()).map(|known| known.rates().upper()))
+            .filter(|burn| !burn.is_zero())
+            .collect();
+        if !rates.is_empty() {
+            spending.unwatched.push(Unwatched {
+                account: account.name.clone(),
+                provider: account.provider.clone(),
+                resources: rates.len(),
+                burn: rates.iter().flat_map(Burn::rates).copied().collect(),
+                seen: account.as_of,
+            });
+        }
+    }
+    // The config may say otherwise than when this was written down.
+    spending.reassigned = world.fleet.accounts.iter().map(|account| account.name.clone()).collect();
+    spending.asked_for = None;
+}
+
+/// Makes a list that was read into entries. `listed` says for which kinds one was.
+pub fn look(
+    world: &mut World,
+    name: &AccountName,
+    listed: &[ResourceKind],
+    consequences: &[Consequence],
+    now: Timestamp,
+) -> Entries {
+    let reassigned = world.spending.reassigned.remove(name);
+    let changed: BTreeSet<Identity> = consequences.iter().map(|consequence| consequence.identity().clone()).collect();
+    let mut entries = Entries::default();
+    for &kind in listed {
+        let look = Look { account: name.clone(), kind, now, longest_gap: world.fleet.interval(name) * 3 };
+        // Who mounts a storage item is not told by the item itself.
+        let changed = (kind == ResourceKind::Instance && !reassigned).then_some(&changed);
+        let (fleet, settings) = (&world.fleet, &world.settings);
+        let meter = &mut world.spending.meter;
+        let more = match kind {
+            ResourceKind::Instance => {
+                let seen = fleet.instances_of(name).map(|known| Charged::instance(fleet, settings, known, now));
+                meter.look(&look, seen, changed)
+            }
+            ResourceKind::Storage => {
+                let seen = fleet.storage_of(name).map(|known| Charged::storage(fleet, settings, known, now));
+                meter.look(&look, seen, changed)
+            }
+        };
+        entries.append(more);
+    }
+    note(world, &entries);
+    entries
+}
+
+/// Makes into entries what was learnt about single resources between two lists.
+pub fn single(world: &mut World, consequences: &[Consequence], now: Timestamp) -> Entries {
+    let mut entries = Entries::default();
+    for consequence in consequences {
+        let (Consequence::Appeared(identity) | Consequence::Gone(identity)) = consequence else { continue };
+        let name = &identity.account;
+        let longest_gap = world.fleet.interval(name) * 3;
+        let look = Look { account: name.clone(), kind: identity.kind, now, longest_gap };
+        let (fleet, settings) = (&world.fleet, &world.settings);
+        let instance = fleet.instances.get(identity).map(|known| Charged::instance(fleet, settings, known, now));
+        let storage = fleet.storage.get(identity).map(|known| Charged::storage(fleet, settings, known, now));
+        if let Some(charged) = instance.or(storage) {
+            entries.append(world.spending.meter.single(&look, charged));
+        }
+    }
+    note(world, &entries);
+    entries
+}
+
+fn note(world: &mut World, entries: &Entries) {
+    if !entries.is_empty() {
+        let spending = &mut world.spending;
+        spending.tally.note(entries, &spending.zone);
+    }
+}
+
+/// Asks the books for their sums when the ones that are here are of another day.
+pub fn ask_sums(world: &mut World, now: Timestamp) -> Option<Effect> {
+    let day = date_of(now, &world.spending.zone);
+    if !world.remembered || world.spending.asked_for == Some(day) {
+        return None;
+    }
+    Some(sum_up(world, now))
+}
+
+/// Asks the books for their sums: something in them is not as it was.
+pub fn sum_up(world: &mut World, now: Timestamp) -> Effect {
+    let day = date_of(now, &world.spending.zone);
+    world.spending.asked_for = Some(day);
+    world.spending.tally.ask();
+    Effect::SumUp { day }
+}
+
+pub fn summed(world: &mut World, summed: Summed, now: Timestamp) {
+    let spending = &mut world.spending;
+    spending.tally.answer(summed, &spending.zone);
+    add_up(world, now);
+}
+
+/// Brings the totals of the header up to date.
+pub fn add_up(world: &mut World, now: Timestamp) {
+    let spending = &mut world.spending;
+    let totals = spending.tally.totals(&spending.meter, &spending.zone, now);
+    spending.totals = totals.map(|(today, month)| SpentTotals { today, month, as_of: now });
+}
+
+/// Asks the providers that are due for what they billed.
+pub fn ask_billed(world: &mut World, now: Timestamp) -> Vec<Effect> {
+    if !world.remembered || !world.collects() || world.one_shot {
+        return Vec::new();
+    }
+    let (fleet, spending) = (&world.fleet, &mut world.spending);
+    // An account that was never heard of, or is in trouble, is not asked for its past.
+    let well = |name: &AccountName| {
+        fleet.trusts(name)
+            && fleet.account(name).is_some_and(|account| account.trouble.is_none() && account.as_of.is_some())
+    };
+    let zone = &spending.zone;
+    let due = spending
+        .billing
+        .iter_mut()
+        .filter(|(name, billing)| billing.due(now).is_some_and(|at| at <= now) && well(name));
+    due.filter_map(|(account, billing)| {
+        let (from, to) = billing.window(zone, now)?;
+        billing.ask(now);
+        Some(Effect::AskBilled { account: account.clone(), from, to })
+    })
+    .collect()
+}
+
+/// When the next account is to be asked for what was billed.
+pub fn billed_due(world: &World, now: Timestamp) -> Option<Timestamp> {
+    let asks = world.remembered && world.collects() && !world.one_shot;
+    let due = world.spending.billing.values().filter_map(|billing| billing.due(now));
+    // Whoever waits for an account's first good answer is woken by that.
+    due.filter(|at| *at > now).min().filter(|_| asks)
+}
+
+/// Takes in what a provider billed.
+pub fn billed(
+    world: &mut World,
+    account: AccountName,
+    (from, to): (Timestamp, Timestamp),
+    lines: Result<Vec<BilledLine>, ProviderError>,
+    now: Timestamp,
+) -> Vec<Effect> {
+    let Some(billing) = world.spending.billing.get_mut(&account) else { return Vec::new() };
+    let lines = match lines {
+        Ok(lines) => lines,
+        Err(error) => {
+            billing.failed();
+            // Of no weight for the fleet: what is not billed yet stays our own figure.
+            tracing::warn!(%error, "what was billed is not known");
+            return Vec::new();
+        }
+    };
+    billing.answered(to);
+    if !world.collects() {
+        return Vec::new();
+    }
+    // From here on the books alone tell of that time.
+    let entries = world.spending.meter.cut(&account, to);
+    note(world, &entries);
+    let mut effects: Vec<Effect> = super::world::kept(world, &account, entries).into_iter().collect();
+    effects.push(Effect::KeepBilled { account, from, to, lines });
+    effects.push(sum_up(world, now));
+    effects
+}
+
+/// The accounts whose provider tells what it billed.
+pub fn track_billing(world: &mut World) {
+    for account in &world.fleet.accounts {
+        let tells = providers::find(account.provider.as_str()).is_some_and(|entry| entry.capabilities.billed_history);
+        if tells {
+            world.spending.billing.entry(account.name.clone()).or_insert_with(Billing::default);
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Spend: what was charged, as spans of time at a rate, each with the evidence for it.
+//!
+//! `lines` says what a resource is charged now and `meter` turns one look after another into spans; `cell`
+//! is what spans add up to, `report` how that is grouped, `period` which days it is for.
+
+mod amount;
+mod billing;
+mod cell;
+mod lines;
+mod meter;
+mod period;
+mod question;
+mod tally;
+
+pub use amount::Exact;
+pub use billing::Billing;
+pub use cell::{Amounts, Billable, COMPONENTS, Cell, Sums};
+pub use lines::{Charged, Look, Seen};
+pub use meter::{Entries, Meter, OpenLine, Running};
+pub use period::{Period, by_day, date_of, start_of};
+pub use question::{Answer, Assignment, BalanceChange, Entry, Question};
+pub use tally::{RowSums, Summed, Tally};
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use providers::model::{Component, Identity};
+use providers::money::{Currency, Rate};
+use serde::{Deserialize, Serialize};
+
+/// How it is known that something was charged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Evidence {
+    /// The provider says itself what it charged.
+    Billed,
+    /// Both ends were seen, by looks that lie close together.
+    Observed,
+    /// A gap between two looks, closed by the provider's own times.
+    Inferred,
+    /// A gap between two looks, the last known rate going on.
+    Assumed,
+}
+
+impl Evidence {
+    pub const ALL: [Evidence; 4] = [Evidence::Billed, Evidence::Observed, Evidence::Inferred, Evidence::Assumed];
+
+    /// The word of `--json` and of the ledger.
+    pub fn word(self) -> &'static str {
+        match self {
+            Evidence::Billed => "billed",
+            Evidence::Observed => "observed",
+            Evidence::Inferred => "inferred",
+            Evidence::Assumed => "assumed",
+        }
+    }
+}
+
+/// In which sums a charge stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Charge {
+    /// It is charged: part of every total.
+    Certain,
+    /// It may be charged (starting, unknown, or gone nobody knows when): an upper limit, in no total.
+    Possible,
+    /// It was paid ahead: shown beside the total.
+    Prepaid,
+}
+
+impl Charge {
+    pub const ALL: [Charge; 3] = [Charge::Certain, Charge::Possible, Charge::Prepaid];
+
+    /// The word of the ledger.
+    pub fn word(self) -> &'static str {
+        match self {
+            Charge::Certain => "certain",
+            Charge::Possible => "possible",
+            Charge::Prepaid => "prepaid",
+        }
+    }
+}
+
+/// What a charge is for and whose it is: all that sums tell apart but time, rate and evidence.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Terms {
+    pub component: Component,
+    pub charge: Charge,
+    /// While idle, stopped or unattached. Of what was paid ahead: while it stood unused.
+    pub wasted: bool,
+    /// The project at the time of the spend.
+    pub project: Option<Arc<str>>,
+    /// GPUs that a compute charge is for; 0 for every other component.
+    pub gpus: u32,
+}
+
+/// A time during which one component of one resource was charged at one rate.
+///
+/// Spans of one resource, component and charge never overlap. Times are whole milliseconds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Span {
+    pub identity: Identity,
+    pub terms: Terms,
+    pub rate: Rate,
+    pub from: Timestamp,
+    /// After `from`.
+    pub to: Timestamp,
+    pub evidence: Evidence,
+}
+
+impl Span {
+    pub fn amount(&self) -> Exact {
+        Exact::over(self.rate, self.from, self.to)
+    }
+
+    /// GPU-milliseconds.
+    pub fn gpu_ms(&self) -> i64 {
+        i64::from(self.terms.gpus) * (self.to.as_millisecond() - self.from.as_millisecond()).max(0)
+    }
+}
+
+/// A charge of one moment: what a provider adds to the exact time since it counts in whole units.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lump {
+    pub identity: Identity,
+    pub terms: Terms,
+    pub at: Timestamp,
+    pub amount: Exact,
+    pub currency: Currency,
+    pub evidence: Evidence,
+}

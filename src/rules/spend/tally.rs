@@ -1,0 +1,154 @@
+//! The sums that tick: what the books hold as closed, and what is open beside it.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use providers::model::Identity;
+use serde::{Deserialize, Serialize};
+
+use super::{Entries, Meter, Period, Span, Sums, start_of};
+
+/// What the books hold as closed, summed up for one civil day.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Summed {
+    pub day: Date,
+    /// Of all accounts, on that day.
+    pub today: Sums,
+    /// Of all accounts, in the month of that day.
+    pub month: Sums,
+    /// Of every resource that is not gone.
+    pub rows: Vec<(Identity, RowSums)>,
+    /// When the books begin; `None` when they are empty.
+    pub since: Option<Timestamp>,
+}
+
+/// What one resource cost.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RowSums {
+    /// Since this rental began, as far as it is known.
+    pub rental: Sums,
+    /// In the month of the day.
+    pub month: Sums,
+    /// When the rental begins in the books.
+    pub since: Option<Timestamp>,
+}
+
+/// The closed sums, kept up to date between two answers of the books.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    summed: Option<Summed>,
+    rows: BTreeMap<Identity, RowSums>,
+    /// What was added since the books were asked: an answer under way does not know of it.
+    pending: Option<Vec<Entries>>,
+}
+
+impl Tally {
+    /// The books are asked: whatever is added from now on comes on top of their answer.
+    pub fn ask(&mut self) {
+        self.pending = Some(Vec::new());
+    }
+
+    /// The books have answered.
+    pub fn answer(&mut self, mut summed: Summed, zone: &TimeZone) {
+        self.rows = std::mem::take(&mut summed.rows).into_iter().collect();
+        self.summed = Some(summed);
+        for entries in self.pending.take().unwrap_or_default() {
+            self.add(&entries, zone);
+        }
+    }
+
+    /// Takes in what a look added.
+    pub fn note(&mut self, entries: &Entries, zone: &TimeZone) {
+        self.add(entries, zone);
+        if let Some(pending) = &mut self.pending {
+            pending.push(entries.clone());
+        }
+    }
+
+    fn add(&mut self, entries: &Entries, zone: &TimeZone) {
+        let Some(summed) = &mut self.summed else { return };
+        let (day, month) = bounds(summed.day, zone);
+        for span in &entries.spans {
+            let row = self.rows.entry(span.identity.clone()).or_default();
+            row.rental.add_span(span);
+            row.since = Some(row.since.map_or(span.from, |since| since.min(span.from)));
+            if let Some(part) = since(span, month) {
+                row.month.add_span(&part);
+                summed.month.add_span(&part);
+            }
+            if let Some(part) = since(span, day) {
+                summed.today.add_span(&part);
+            }
+            summed.since = Some(summed.since.map_or(span.from, |since| since.min(span.from)));
+        }
+        for lump in &entries.lumps {
+            let row = self.rows.entry(lump.identity.clone()).or_default();
+            row.rental.add_lump(lump);
+            if lump.at >= month {
+                row.month.add_lump(lump);
+                summed.month.add_lump(lump);
+            }
+            if lump.at >= day {
+                summed.today.add_lump(lump);
+            }
+        }
+        for (identity, running) in &entries.open {
+            if running.is_none() {
+                self.rows.remove(identity);
+            }
+        }
+    }
+
+    /// The day that the sums are for; `None` before the first answer.
+    pub fn day(&self) -> Option<Date> {
+        self.summed.as_ref().map(|summed| summed.day)
+    }
+
+    /// When the books begin.
+    pub fn since(&self) -> Option<Timestamp> {
+        self.summed.as_ref().and_then(|summed| summed.since)
+    }
+
+    /// What was spent today and this month, what is open included; `None` before the first answer.
+    pub fn totals(&self, meter: &Meter, zone: &TimeZone, now: Timestamp) -> Option<(Sums, Sums)> {
+        let summed = self.summed.as_ref()?;
+        let (day, month) = bounds(summed.day, zone);
+        let (mut of_day, mut of_month) = (summed.today.clone(), summed.month.clone());
+        for span in meter.open_spans(now) {
+            if let Some(part) = since(&span, month) {
+                of_month.add_span(&part);
+            }
+            if let Some(part) = since(&span, day) {
+                of_day.add_span(&part);
+            }
+        }
+        Some((of_day, of_month))
+    }
+
+    /// What one resource cost, what is open included; `None` before the first answer.
+    pub fn row(&self, identity: &Identity, meter: &Meter, zone: &TimeZone, now: Timestamp) -> Option<RowSums> {
+        let summed = self.summed.as_ref()?;
+        let (_, month) = bounds(summed.day, zone);
+        let mut row = self.rows.get(identity).cloned().unwrap_or_default();
+        for span in meter.open_spans_of(identity, now) {
+            row.rental.add_span(&span);
+            row.since = Some(row.since.map_or(span.from, |since| since.min(span.from)));
+            if let Some(part) = since(&span, month) {
+                row.month.add_span(&part);
+            }
+        }
+        Some(row)
+    }
+}
+
+/// When a day and its month begin.
+fn bounds(day: Date, zone: &TimeZone) -> (Timestamp, Timestamp) {
+    (start_of(day, zone), Period::month(day).start(zone))
+}
+
+/// The part of a span from a time on.
+fn since(span: &Span, from: Timestamp) -> Option<Span> {
+    (span.to > from).then(|| Span { from: span.from.max(from), ..span.clone() })
+}
