@@ -26,6 +26,7 @@ use crate::rules::plan::{Basis, Plan};
 use crate::rules::runway::Runway;
 use crate::rules::saga::{OpId, Operation};
 use crate::rules::settings::{Rules, Settings};
+use crate::rules::spend::Exchange;
 
 #[derive(Clone, Debug)]
 pub struct State {
@@ -186,6 +187,8 @@ pub struct Fixed {
     pub zone: TimeZone,
     /// Shown first.
     pub currency: Currency,
+    /// How sums of several currencies are joined.
+    pub exchange: Exchange,
     /// Sections of the config that this version does not act on, and the like.
     pub notices: Vec<String>,
     /// Where the config would be, for people who have none.
@@ -204,6 +207,7 @@ impl Default for Fixed {
             demo: false,
             zone: TimeZone::UTC,
             currency: Currency::USD,
+            exchange: Exchange::default(),
             notices: Vec::new(),
             config_path: String::new(),
             keys: Bindings::default(),

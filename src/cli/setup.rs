@@ -99,6 +99,7 @@ impl Setup {
             demo: kind == Kind::Demo,
             zone: self.config.timezone.clone(),
             currency: self.config.currency,
+            exchange: self.config.exchange(),
             notices: self.notices.clone(),
             config_path: self.places.config_file.display().to_string(),
             keys: self.keys()?,

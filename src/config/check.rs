@@ -12,9 +12,10 @@ use rust_decimal::Decimal;
 
 use super::file::{Document, Mistake, Node, Section, did_you_mean, nearest, quote};
 use super::keys::KeySource;
-use super::{AccountConfig, Config, Fx, KeyWish, Notice, pending};
+use super::{AccountConfig, Config, KeyWish, Notice, pending};
 use crate::rules::matcher::{Glob, LabelPattern, Matcher};
 use crate::rules::settings::ProjectRule;
+use crate::rules::spend::Fx;
 
 pub(super) const ROOT: &[&str] = &[
     "timezone",
@@ -110,7 +111,7 @@ fn sections(root: &Section<'_>, folder: &Path, registry: Registry) -> Checked {
     for section in &tables(root, "checkpoint", pending::CHECKPOINT) {
         pending::checkpoint(section, &mut names);
     }
-    for key in ["awake", "fx", "budget", "notify", "checkpoint"] {
+    for key in ["awake", "budget", "notify", "checkpoint"] {
         if let Some(node) = root.get(key) {
             config.notices.push(Notice::NotInForce { key, line: node.line() });
         }

@@ -19,15 +19,14 @@ use std::fmt;
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use providers::model::AccountName;
 use providers::money::Currency;
 use providers::provider::{Access, Entry};
-use rust_decimal::Decimal;
 use secrecy::SecretString;
 
 use crate::rules::settings::Rules;
+use crate::rules::spend::{Exchange, Fx};
 
 pub use file::Mistake;
 pub use keys::{KeyError, KeyErrorKind, KeySource};
@@ -90,15 +89,6 @@ pub struct KeyWish {
     /// Where it stands in the file, both counted from 1.
     pub line: usize,
     pub column: usize,
-}
-
-/// What one unit of a currency is worth.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fx {
-    /// In USD, above 0.
-    pub usd: Decimal,
-    /// The day for which the user knew it.
-    pub as_of: Date,
 }
 
 /// One account of the config.
@@ -230,6 +220,11 @@ impl Default for Config {
 }
 
 impl Config {
+    /// How sums of several currencies are joined.
+    pub fn exchange(&self) -> Exchange {
+        Exchange { into: self.currency, rates: self.fx.clone() }
+    }
+
     /// Reads a config file. One that is not there is none: the defaults hold, and `path` is `None`.
     pub fn load(file: &Path) -> Result<Config, ConfigError> {
         let unreadable = |source| ConfigError::Unreadable { file: file.to_owned(), source };

@@ -6,19 +6,25 @@
 mod amount;
 mod billing;
 mod cell;
+mod exchange;
 mod lines;
 mod meter;
 mod period;
 mod question;
+mod report;
+mod rounding;
 mod tally;
 
 pub use amount::Exact;
 pub use billing::Billing;
 pub use cell::{Amounts, Billable, COMPONENTS, Cell, Sums};
+pub use exchange::{Exchange, Fx, Joined};
 pub use lines::{Charged, Look, Seen};
 pub use meter::{Entries, Meter, OpenLine, Running};
 pub use period::{Period, by_day, date_of, start_of};
 pub use question::{Answer, Assignment, BalanceChange, Entry, Question};
+pub use report::{By, Group, Key, Report, open_cells};
+pub use rounding::{PLACES, share};
 pub use tally::{RowSums, Summed, Tally};
 
 use std::sync::Arc;

@@ -57,6 +57,27 @@ impl Exact {
         }
     }
 
+    /// `part ÷ whole` of it, rounded down; all of it when the part is the whole. Both are positive.
+    pub fn portion(self, part: Exact, whole: Exact) -> Self {
+        if part >= whole {
+            return self;
+        }
+        // Long division in base 2: the product of two amounts does not fit any integer.
+        let (mut quotient, mut rest) = (0i128, 0i128);
+        for bit in (0..i128::BITS - 1).rev() {
+            rest <<= 1;
+            if self.0 >> bit & 1 == 1 {
+                rest += part.0;
+            }
+            quotient <<= 1;
+            while rest >= whole.0 {
+                rest -= whole.0;
+                quotient += 1;
+            }
+        }
+        Exact(quotient)
+    }
+
     /// As money, to 1e-12 of the unit (half to even). An amount beyond what a decimal holds stops there.
     pub fn amount(self) -> Decimal {
         let (picos, rest) = (self.0.div_euclid(MS_PER_HOUR), self.0.rem_euclid(MS_PER_HOUR));

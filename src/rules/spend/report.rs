@@ -1,0 +1,307 @@
+//! Spend grouped: by account, provider, project, instance, component or day.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use providers::model::{AccountName, Component, ProviderName};
+use providers::money::Currency;
+
+use super::{Amounts, Billable, Cell, Charge, Evidence, Exact, Meter, Period, Span, Sums, Terms, by_day};
+
+/// What spend is grouped by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum By {
+    #[default]
+    Project,
+    Provider,
+    Account,
+    /// Instances, storage items and products.
+    Instance,
+    Component,
+    Day,
+}
+
+impl By {
+    pub const ALL: [By; 6] = [By::Project, By::Provider, By::Account, By::Instance, By::Component, By::Day];
+
+    /// The word of the command line.
+    pub fn word(self) -> &'static str {
+        match self {
+            By::Project => "project",
+            By::Provider => "provider",
+            By::Account => "account",
+            By::Instance => "instance",
+            By::Component => "component",
+            By::Day => "day",
+        }
+    }
+}
+
+/// What a group stands for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Key {
+    /// `None` for what belongs to no project.
+    Project(Option<Arc<str>>),
+    /// `None` when the account is not in the config any more.
+    Provider(Option<ProviderName>),
+    Account(AccountName),
+    Billable(AccountName, Billable),
+    Component(Component),
+    Day(Date),
+}
+
+/// One group, in one currency.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    pub key: Key,
+    pub currency: Currency,
+    pub amounts: Amounts,
+    /// What was charged for each component; none that is not there.
+    pub components: BTreeMap<Component, Exact>,
+    /// Its part of what belongs to nobody, when that is shared out; it stands beside `amounts`, not in it.
+    pub shared: Exact,
+}
+
+/// Spend of a period, grouped.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// The dearest first, a currency at a time; days in their order.
+    pub groups: Vec<Group>,
+    pub total: Sums,
+}
+
+impl Report {
+    /// Groups cells. `provider_of` tells whose an account is.
+    pub fn new(cells: &[Cell], by: By, provider_of: impl Fn(&AccountName) -> Option<ProviderName>) -> Self {
+        let mut groups: BTreeMap<(Currency, Key), Group> = BTreeMap::new();
+        let mut total = Sums::default();
+        for cell in cells {
+            let key = match by {
+                By::Project => Key::Project(cell.terms.project.clone()),
+                By::Provider => Key::Provider(provider_of(&cell.account)),
+                By::Account => Key::Account(cell.account.clone()),
+                By::Instance => match &cell.billable {
+                    Some(billable) => Key::Billable(cell.account.clone(), billable.clone()),
+                    None => continue,
+                },
+                By::Component => Key::Component(cell.terms.component),
+                By::Day => Key::Day(cell.day),
+            };
+            total.add_cell(cell);
+            let group = groups.entry((cell.currency, key)).or_insert_with_key(|(currency, key)| Group {
+                key: key.clone(),
+                currency: *currency,
+                amounts: Amounts::default(),
+                components: BTreeMap::new(),
+                shared: Exact::ZERO,
+            });
+            group.amounts.add(&cell.terms, cell.evidence, cell.replaced, cell.amount, cell.gpu_ms);
+            if cell.terms.charge == Charge::Certain && !cell.replaced {
+                *group.components.entry(cell.terms.component).or_default() += cell.amount;
+            }
+        }
+        let mut groups: Vec<Group> = groups.into_values().collect();
+        if by != By::Day {
+            groups.sort_by_key(|group| (group.currency, Reverse(group.amounts.total())));
+        }
+        Report { groups, total }
+    }
+
+    /// Shares what belongs to nobody among those who computed, in proportion to what their compute cost: all
+    /// of the group without a project, and the storage items of every group. What is shared out stands in a
+    /// column of its own; nothing is shared in a currency in which nobody computed.
+    pub fn spread(&mut self) {
+        let currencies: Vec<Currency> = self.total.0.keys().copied().collect();
+        for currency in currencies {
+            let is_nobodys = |group: &Group| matches!(group.key, Key::Project(None));
+            let own = |group: &&mut Group| group.currency == currency;
+            let pool: Exact = self
+                .groups
+                .iter()
+                .filter(|group| group.currency == currency)
+                .map(|group| if is_nobodys(group) { group.amounts.total() } else { group.of(Component::Storage) })
+                .sum();
+            let mut takers: Vec<&mut Group> = self
+                .groups
+                .iter_mut()
+                .filter(own)
+                .filter(|group| !is_nobodys(group) && group.of(Component::Compute) > Exact::ZERO)
+                .collect();
+            let whole: Exact = takers.iter().map(|group| group.of(Component::Compute)).sum();
+            let mut reached = Exact::ZERO;
+            let mut given = Exact::ZERO;
+            for taker in &mut takers {
+                reached += taker.of(Component::Compute);
+                let until = pool.portion(reached, whole);
+                taker.shared = until - given;
+                given = until;
+            }
+        }
+    }
+}
+
+impl Group {
+    /// What was charged for one component.
+    pub fn of(&self, component: Component) -> Exact {
+        self.components.get(&component).copied().unwrap_or_default()
+    }
+
+    /// What it comes to for whom it is billed on to: what is its own, without the storage that is shared, and
+    /// its part of what is shared.
+    pub fn with_share(&self) -> Exact {
+        match self.key {
+            Key::Project(None) => Exact::ZERO,
+            _ => self.amounts.total() - self.of(Component::Storage) + self.shared,
+        }
+    }
+}
+
+/// What is open, in the same pieces as what the books answer: by day, or by resource over the whole period.
+pub fn open_cells(meter: &Meter, period: Period, by_resource: bool, zone: &TimeZone, now: Timestamp) -> Vec<Cell> {
+    let (start, end) = (period.start(zone), period.end(zone));
+    let mut cells: BTreeMap<(Date, AccountName, Option<Billable>, Terms, Evidence, Currency), (Exact, i64)> =
+        BTreeMap::new();
+    let mut add = |day: Date, span: Span| {
+        let billable = by_resource.then(|| Billable::Resource { identity: span.identity.clone(), name: None });
+        let (amount, gpu_ms) = (span.amount(), span.gpu_ms());
+        let terms = Terms { gpus: 0, ..span.terms };
+        let key = (day, span.identity.account, billable, terms, span.evidence, span.rate.currency);
+        let cell = cells.entry(key).or_default();
+        cell.0 += amount;
+        cell.1 += gpu_ms;
+    };
+    for span in meter.open_spans(now) {
+        let (from, to) = (span.from.max(start), span.to.min(end));
+        if from >= to {
+            continue;
+        }
+        if by_resource {
+            add(period.from, Span { from, to, ..span });
+        } else {
+            for (day, from, to) in by_day(from, to, zone) {
+                add(day, Span { from, to, ..span.clone() });
+            }
+        }
+    }
+    let cell = |((day, account, billable, terms, evidence, currency), (amount, gpu_ms))| Cell {
+        day,
+        account,
+        billable,
+        terms,
+        evidence,
+        replaced: false,
+        currency,
+        amount,
+        gpu_ms,
+    };
+    cells.into_iter().map(cell).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn exact(text: &str) -> Exact {
+        Exact::of(text.parse().unwrap())
+    }
+
+    fn cell(project: Option<&str>, component: Component, amount: &str) -> Cell {
+        Cell {
+            day: "2026-11-30".parse().unwrap(),
+            account: "team".into(),
+            billable: None,
+            terms: Terms {
+                component,
+                charge: Charge::Certain,
+                wasted: false,
+                project: project.map(Arc::from),
+                gpus: 0,
+            },
+            evidence: Evidence::Observed,
+            replaced: false,
+            currency: Currency::USD,
+            amount: exact(amount),
+            gpu_ms: 0,
+        }
+    }
+
+    fn by_project(cells: &[Cell]) -> Report {
+        Report::new(cells, By::Project, |_| None)
+    }
+
+    #[test]
+    fn groups_stand_the_dearest_first_and_add_up() {
+        let report = by_project(&[
+            cell(Some("art"), Component::Compute, "180"),
+            cell(None, Component::Storage, "191.01"),
+            cell(Some("finetune"), Component::Compute, "801.10"),
+            cell(Some("finetune"), Component::Disk, "4.20"),
+        ]);
+        let shown: Vec<_> = report.groups.iter().map(|group| (group.key.clone(), group.amounts.total())).collect();
+        let expected = [(Some("finetune"), "805.3"), (None, "191.01"), (Some("art"), "180")];
+        assert_eq!(shown, expected.map(|(name, amount)| (Key::Project(name.map(Arc::from)), exact(amount))));
+        assert_eq!(report.total.of(Currency::USD).total(), exact("1176.31"));
+    }
+
+    #[test]
+    fn what_the_provider_billed_stands_in_the_total_and_our_own_figure_for_it_does_not() {
+        let billed = Cell { evidence: Evidence::Billed, ..cell(Some("a"), Component::Compute, "3.1") };
+        let ours = Cell { replaced: true, gpu_ms: 3_600_000, ..cell(Some("a"), Component::Compute, "66.52") };
+        let maybe =
+            Cell { terms: Terms { charge: Charge::Possible, ..ours.terms.clone() }, replaced: false, ..ours.clone() };
+        let group = &by_project(&[billed, ours, maybe]).groups[0];
+        assert_eq!(group.amounts.total(), exact("3.1"));
+        assert_eq!((group.amounts.drift(), group.amounts.possible), (exact("-63.42"), exact("66.52")));
+        assert_eq!(group.amounts.gpu_ms, 3_600_000, "the time was computed all the same");
+    }
+
+    #[test]
+    fn what_belongs_to_nobody_is_shared_by_compute() {
+        let mut report = by_project(&[
+            cell(Some("a"), Component::Compute, "30"),
+            cell(Some("a"), Component::Storage, "1"),
+            cell(Some("b"), Component::Compute, "10"),
+            cell(Some("idle"), Component::Disk, "5"),
+            cell(None, Component::Storage, "7"),
+        ]);
+        report.spread();
+        let of = |name: &str| {
+            let key = Key::Project(Some(Arc::from(name)));
+            report.groups.iter().find(|group| group.key == key).map(|group| (group.shared, group.with_share())).unwrap()
+        };
+        assert_eq!(of("a"), (exact("6"), exact("36")));
+        assert_eq!(of("b"), (exact("2"), exact("12")));
+        assert_eq!(of("idle"), (Exact::ZERO, exact("5")));
+        let whole: Exact = report.groups.iter().map(Group::with_share).sum();
+        assert_eq!(whole, report.total.of(Currency::USD).total(), "nothing is lost and nothing is added");
+    }
+
+    proptest! {
+        /// However cells are grouped, they come to the same total; shared out, too.
+        #[test]
+        fn no_grouping_changes_the_total(cells in prop::collection::vec((0usize..4, 0usize..6, 0i64..9_000_000_000_000_000), 0..40)) {
+            let projects = [None, Some("a"), Some("b"), Some("c")];
+            let cells: Vec<Cell> = cells.iter().map(|(project, component, picos)| Cell {
+                amount: Exact::from_parts(*picos, 1),
+                ..cell(projects[*project], super::super::COMPONENTS[*component], "0")
+            }).collect();
+            let whole: Exact = cells.iter().map(|cell| cell.amount).sum();
+            for by in [By::Project, By::Provider, By::Account, By::Component, By::Day] {
+                let report = Report::new(&cells, by, |_| None);
+                prop_assert_eq!(report.groups.iter().map(|group| group.amounts.total()).sum::<Exact>(), whole);
+            }
+            let mut report = by_project(&cells);
+            report.spread();
+            let computes = report.groups.iter().any(|group| group.key != Key::Project(None) && group.of(Component::Compute) > Exact::ZERO);
+            if computes {
+                prop_assert_eq!(report.groups.iter().map(Group::with_share).sum::<Exact>(), whole);
+            }
+        }
+    }
+}
