@@ -419,7 +419,6 @@ fn an_account_without_a_key_source_is_told_which_there_are() {
     "[[notify]]\nname = \"a\"\nkind = \"desktop\"\n[[notify]]\nname = \"a\"\nkind = \"desktop\"",
     "5:8: notify[1].name: `a` is the name of notify[0] already"
 )]
-#[case("[fx]\nCNY = { usd = \"0.1389\", as_of = \"2026-11-28\" }", "")]
 #[case("[[checkpoint]]\nname = \"a\"\npaths = [\"/out\"]\nto = \"~/c\"\nevery = \"1h 30m\"", "")]
 #[case(
     "[[checkpoint]]\nname = \"a\"\npaths = []\nto = \"~/c\"\nevery = \"0m\"",
@@ -519,7 +518,7 @@ mod example {
         assert_eq!(config.accounts.len(), 3);
         assert_eq!(config.timezone_name, "Asia/Shanghai");
         let told: Vec<_> = config.notices.iter().map(Notice::to_string).collect();
-        assert_eq!(told.len(), 5, "{told:?}");
+        assert_eq!(told.len(), 4, "{told:?}");
     }
 
     #[test]
