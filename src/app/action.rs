@@ -100,11 +100,15 @@ actions! {
     Columns "columns",
     Protect "protect",
     Mine "mine",
+    /// To which project spend belongs.
+    Project "project",
     Ssh "ssh",
     CopySsh "copy-ssh",
     Page "page",
     EditConfig "edit-config",
     Problem "error",
+    /// What the program told is known.
+    Seen "seen",
     Fold "fold",
     Unfold "unfold",
     Down "down",
@@ -144,6 +148,7 @@ impl Action {
                 | Action::Details
                 | Action::Protect
                 | Action::Mine
+                | Action::Project
                 | Action::Ssh
                 | Action::CopySsh
                 | Action::Page

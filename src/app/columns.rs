@@ -12,6 +12,8 @@ pub const FLAGS: u16 = 3;
 pub const SPARK: u16 = 8;
 /// Cells of the longest usual name of a card, with their number.
 const CARD: u16 = 17;
+/// Cells of an amount of money, cents and a sign before it included.
+pub const AMOUNT: u16 = 10;
 /// Digits of an hourly rate after its point, and one sign that may follow.
 pub const FRACTION: u16 = 5;
 
@@ -21,17 +23,29 @@ pub const FRACTION: u16 = 5;
 pub enum Optional {
     Up,
     Region,
+    /// What the rental cost since it began.
+    Spent,
     Project,
     Memory,
     /// The curve beside the figure of use.
     Trend,
+    /// What it cost this month.
+    Month,
     Account,
 }
 
 impl Optional {
     /// In the order in which they leave unless somebody chose another.
-    pub const ALL: [Optional; 6] =
-        [Optional::Up, Optional::Region, Optional::Project, Optional::Memory, Optional::Trend, Optional::Account];
+    pub const ALL: [Optional; 8] = [
+        Optional::Up,
+        Optional::Region,
+        Optional::Spent,
+        Optional::Project,
+        Optional::Memory,
+        Optional::Trend,
+        Optional::Month,
+        Optional::Account,
+    ];
 }
 
 /// Which columns somebody wants.
@@ -91,6 +105,8 @@ pub struct Columns {
     pub spark: bool,
     pub memory: Column,
     pub rate: Column,
+    pub month: Column,
+    pub spent: Column,
     pub next: Column,
     pub account: Column,
     pub project: Column,
@@ -107,6 +123,7 @@ impl Columns {
             column if !choice.is_on(column) => 0,
             Optional::Up => 7,
             Optional::Region => 10,
+            Optional::Spent | Optional::Month => AMOUNT,
             Optional::Project => 10 * u16::from(with_project),
             Optional::Memory => 9,
             Optional::Trend => SPARK + 1,
@@ -143,7 +160,7 @@ impl Columns {
         let of = |optional: &[(Optional, u16)], wanted| {
             optional.iter().find(|(column, _)| *column == wanted).map_or(0, |(_, width)| *width)
         };
-        let [up, mut region, mut project, memory, trend, mut account] =
+        let [up, mut region, spent, mut project, memory, trend, month, mut account] =
             Optional::ALL.map(|column| of(&optional, column));
         give(&mut gpu, CARD);
         give(&mut name, 20);
@@ -176,6 +193,8 @@ impl Columns {
         place(&mut columns.util, util, 0);
         place(&mut columns.memory, memory, 0);
         place(&mut columns.rate, rate, 0);
+        place(&mut columns.month, month, 0);
+        place(&mut columns.spent, spent, 0);
         place(&mut columns.next, next, 0);
         place(&mut columns.account, account, 0);
         place(&mut columns.project, project, 0);
@@ -215,6 +234,8 @@ mod tests {
             ("region", columns.region),
             ("project", columns.project),
             ("memory", columns.memory),
+            ("month", columns.month),
+            ("spent", columns.spent),
             ("account", columns.account),
         ];
         let mut names: Vec<_> = optional.iter().filter(|(_, column)| column.width > 0).map(|(name, _)| *name).collect();
@@ -227,8 +248,8 @@ mod tests {
     #[test]
     fn columns_leave_by_their_rank() {
         assert_eq!(shown(60, true), [""; 0]);
-        assert_eq!(shown(200, true), ["up", "region", "project", "memory", "account", "spark"]);
-        let mut before = 7;
+        assert_eq!(shown(200, true), ["up", "region", "project", "memory", "month", "spent", "account", "spark"]);
+        let mut before = 9;
         for width in (60..=200).rev() {
             let now = shown(width, true).len();
             assert!(now <= before, "{width}: a column came back");
@@ -267,6 +288,8 @@ mod tests {
                     columns.util,
                     columns.memory,
                     columns.rate,
+                    columns.month,
+                    columns.spent,
                     columns.next,
                     columns.account,
                     columns.project,

@@ -40,6 +40,8 @@ pub enum Msg {
     HelpQuick,
     HelpProtect,
     HelpMine,
+    HelpProject,
+    HelpSeen,
     HelpColumns,
     HelpSsh,
     HelpCopySsh,
@@ -105,6 +107,14 @@ pub enum Msg {
         name: String,
         on: bool,
     },
+    /// Spend of some resources belongs to a project from some time on.
+    Assigned {
+        count: usize,
+        project: Option<String>,
+    },
+    /// What was told is known.
+    Noted,
+    NothingToNote,
     MineNow {
         name: String,
         on: bool,

@@ -233,7 +233,7 @@ pub struct View {
     pub activity: Listing,
     /// How many rows of the whole fleet somebody should look at now.
     pub attention: usize,
-    /// How many accounts are in trouble: each has a line of its own, as far as there is room.
+    /// How many accounts are in trouble, or watched no longer: each has a line of its own, as far as there is room.
     pub trouble: usize,
     pub details: bool,
     pub columns: ColumnChoice,
@@ -347,6 +347,8 @@ pub enum Modal {
     Columns {
         at: usize,
     },
+    /// To which project spend belongs.
+    Assign(AssignForm),
     /// Something that went wrong, in full.
     Problem {
         about: Problem,
@@ -368,6 +370,19 @@ pub struct Question {
     pub scroll: usize,
     /// When what it asks last became something else: it is then asked anew.
     pub changed: Option<Timestamp>,
+}
+
+/// A project that is being typed, and from when on it holds.
+#[derive(Clone, Debug)]
+pub struct AssignForm {
+    /// What was pointed at when the form was opened.
+    pub asked: Vec<Identity>,
+    pub project: Input,
+    pub from: Input,
+    /// The second field is written in.
+    pub in_from: bool,
+    /// The time could not be read.
+    pub wrong: bool,
 }
 
 /// What went wrong.
@@ -397,6 +412,8 @@ pub enum Listener {
     Filter,
     Palette,
     NameField,
+    /// A form of several fields.
+    Form,
     Plan,
     Columns,
     /// A text that can be scrolled.
@@ -406,7 +423,7 @@ pub enum Listener {
 
 impl Listener {
     pub fn is_text_field(self) -> bool {
-        matches!(self, Listener::Filter | Listener::Palette | Listener::NameField)
+        matches!(self, Listener::Filter | Listener::Palette | Listener::NameField | Listener::Form)
     }
 }
 
@@ -419,6 +436,7 @@ impl View {
             Some(Modal::Palette(_)) => Listener::Palette,
             Some(Modal::Plan(Question { field: Some(_), .. })) => Listener::NameField,
             Some(Modal::Plan(_)) => Listener::Plan,
+            Some(Modal::Assign(_)) => Listener::Form,
             Some(Modal::Columns { .. }) => Listener::Columns,
             Some(Modal::Help { .. } | Modal::Problem { .. }) => Listener::Text,
             Some(Modal::Leave) => Listener::Leave,

@@ -107,7 +107,8 @@ pub fn settle(state: &mut State, now: Timestamp) {
 fn bring_up_to_date(state: &mut State, now: Timestamp) {
     let last_used = state.view.last_key.map(|(_, at)| at).max(state.view.last_mouse);
     let quiet = last_used.is_none_or(|at| now.duration_since(at) >= RESORT_AFTER);
-    state.view.trouble = state.world.fleet.accounts.iter().filter(|account| account.needs_a_look()).count();
+    let accounts = state.world.fleet.accounts.iter().filter(|account| account.needs_a_look()).count();
+    state.view.trouble = accounts + state.world.spending.unwatched.len();
     let resort = quiet && state.view.modals.is_empty();
     // The header counts what the fleet's rows say, whatever view is shown.
     let stale = state.view.fleet.stale || state.view.list().stale;

@@ -47,6 +47,8 @@ fn word(column: Optional) -> Word {
         Optional::Project => Word::ColumnProject,
         Optional::Memory => Word::ColumnMemory,
         Optional::Trend => Word::ColumnTrend,
+        Optional::Month => Word::ColumnMonth,
+        Optional::Spent => Word::ColumnSpent,
         Optional::Account => Word::ColumnAccount,
     }
 }

@@ -4,7 +4,7 @@ use providers::model::{
     AccountName, Action, DataKind, DataPlace, Effect, GpuSample, Instance, Market, Offer, Phase, Rates, ResourceId,
     ResourceKind, Risk, StorageItem,
 };
-use providers::money::{Burn, Rate};
+use providers::money::{Burn, Money, Rate};
 use ratatui::layout::Rect;
 
 use super::fleet;
@@ -22,6 +22,7 @@ use crate::app::update::stop_or_start_of;
 use crate::rules::fleet::Known;
 use crate::rules::runway;
 use crate::rules::saga::Operation;
+use crate::rules::spend::Exact;
 
 /// Cells of a GPU's bar.
 const BAR: usize = 8;
@@ -109,7 +110,16 @@ fn instance_below(scene: &Scene, known: &Known<Instance>, width: u16, rows: usiz
         gpus.push(host);
     }
     lines.extend(gpus.into_iter().take(room));
-    lines.push(costs(scene, known));
+    let mut cost = costs(scene, known);
+    let mut spent = spent(scene, known).unwrap_or_default();
+    if !spent.is_empty() && runs_width(&cost) + runs_width(&spent) + 4 <= width {
+        cost.push(plain("    "));
+        cost.append(&mut spent);
+    }
+    lines.push(cost);
+    if !spent.is_empty() && lines.len() + wanted < rows {
+        lines.push(spent);
+    }
     let mut spare = rows.saturating_sub(lines.len() + actions.len());
     for action in actions {
         let mut wrapped = wrap(&action, width, ACTION_CELLS);
@@ -178,6 +188,9 @@ fn instance_side(scene: &Scene, known: &Known<Instance>, width: u16) -> Vec<Runs
     }
     if !known.row.rates.complete {
         lines.push(vec![dim(format!("  {}", language.word(Word::PartUnknown)))]);
+    }
+    if let Some(spent) = spent(scene, known) {
+        lines.extend(wrap(&spent, width, 2));
     }
     for action in [first_action(scene, known), Action::Release] {
         lines.push(Runs::new());
@@ -378,6 +391,38 @@ fn total_cost(scene: &Scene, known: &Known<Instance>) -> Runs {
         runs.push(dim(format!("  {}", language.word(Word::PaidAhead))));
     }
     runs
+}
+
+/// What it cost so far; `None` before the books have answered.
+fn spent(scene: &Scene, known: &Known<Instance>) -> Option<Runs> {
+    let language = scene.look.language;
+    let row = scene.state.world.spending.row(&known.identity, scene.now)?;
+    let whole = format::spent(&row.rental, scene);
+    let mut runs = vec![dim(format!("{}  ", language.word(Word::SpentSoFar)))];
+    match row.since {
+        Some(since) => {
+            runs.push(plain(language.phrase(&Phrase::SpentSince { money: &whole, at: &scene.moment(since) })))
+        }
+        None => runs.push(plain(whole)),
+    }
+    let day = scene.state.world.spending.tally.day();
+    if let Some(month) = day.map(|day| day.month()) {
+        let of_month = format::spent(&row.month, scene);
+        runs.push(dim(language.word(Word::Comma)));
+        runs.push(plain(language.phrase(&Phrase::InMonth { month, money: &of_month })));
+    }
+    for (currency, amounts) in &row.rental.0 {
+        let money = |amount: Exact| format::money(Money::new(amount.amount(), *currency), scene.look.glyphs);
+        if !amounts.assumed.is_zero() {
+            runs.push(dim(language.word(Word::Comma)));
+            runs.push(dim(language.phrase(&Phrase::OfItAssumed { money: &money(amounts.assumed) })));
+        }
+        if !amounts.possible.is_zero() {
+            runs.push(dim(language.word(Word::Comma)));
+            runs.push(dim(language.phrase(&Phrase::PerhapsMore { money: &money(amounts.possible) })));
+        }
+    }
+    Some(runs)
 }
 
 /// Why it costs what it costs, in one line.

@@ -73,6 +73,11 @@ fn head(paint: &mut Paint, scene: &Scene, columns: &Columns, y: u16) {
         paint.right(column.x, y, column.width, language.word(word), role(column));
     }
     paint.right(rate_end.x, y, rate_end.width, &rate, role(columns.rate));
+    if let Some(day) = scene.state.world.spending.tally.day() {
+        let month = language.month(day.month());
+        paint.right(columns.month.x, y, columns.month.width, &month, Role::Dim);
+    }
+    paint.right(columns.spent.x, y, columns.spent.width, language.word(Word::Spent), Role::Dim);
 }
 
 fn instance(
@@ -116,6 +121,7 @@ fn instance(
     }
     rate_cell(paint, scene, columns.rate, y, &known.rates(), rate_role(known, scene, old));
 
+    spent(paint, scene, columns, y, known, tone(Role::Plain));
     let mut next = next(scene, known);
     let acted = scene.operation(&known.identity).is_some() || scene.confirmed(&known.identity).is_some();
     if old && !known.is_gone() && !acted && grouping != GroupName::Account {
@@ -250,6 +256,25 @@ fn rate_cell(paint: &mut Paint, scene: &Scene, column: Column, y: u16, rates: &R
     let cells = format::width(&whole);
     paint.text(fraction_x.saturating_sub(cells), y, cells, &whole, role);
     paint.text(fraction_x, y, FRACTION, &format!(".{fraction}{more}"), role);
+}
+
+/// What it cost this month, and in the whole rental.
+fn spent(paint: &mut Paint, scene: &Scene, columns: &Columns, y: u16, known: &Known<Instance>, role: Role) {
+    if columns.month.width + columns.spent.width == 0 {
+        return;
+    }
+    let row = scene.state.world.spending.row(&known.identity, scene.now);
+    for (column, sums) in
+        [(columns.month, row.as_ref().map(|row| &row.month)), (columns.spent, row.as_ref().map(|row| &row.rental))]
+    {
+        let (text, role) = match sums {
+            Some(sums) => (format::spent(sums, scene), role),
+            None => (scene.look.glyphs.dash.to_owned(), Role::Dim),
+        };
+        let first = format::symbol(scene.currency(), scene.look.glyphs);
+        // The head says which currency is meant.
+        paint.right(column.x, y, column.width, &text.replacen(first.trim(), "", 1), role);
+    }
 }
 
 /// What will happen to a row by itself, the most urgent first.

@@ -6,7 +6,7 @@ use ratatui::layout::{Position, Rect};
 use super::details::first_action;
 use super::format;
 use super::paint::{Paint, Runs, dim, plain, run, runs_width};
-use super::plan::tail_from;
+use super::popup;
 use super::scene::Scene;
 use super::text::{Phrase, Word};
 use super::theme::Role;
@@ -238,8 +238,6 @@ fn filter_field(paint: &mut Paint, scene: &Scene, line: Rect, input: &tui_input:
     let keys = [vec![told], keys].concat();
     let x = paint.text(line.x, line.y, line.width, "/", Role::Accent) + 1;
     let cells = line.right().saturating_sub(x + runs_width(&keys) + 2);
-    let scroll = input.visual_scroll(usize::from(cells));
-    paint.text(x, line.y, cells, tail_from(input.value(), scroll as u16), Role::Strong);
     paint.runs_right(line.x, line.y, line.width, &keys);
-    Position::new(x + (input.visual_cursor().saturating_sub(scroll) as u16).min(cells), line.y)
+    popup::input(paint, x, line.y, cells, input)
 }

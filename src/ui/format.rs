@@ -10,6 +10,8 @@ use unicode_segmentation::UnicodeSegmentation;
 use super::glyphs::Glyphs;
 use super::language::{Language, Unit};
 use super::look::Look;
+use super::scene::Scene;
+use crate::rules::spend::{Amounts, Sums};
 
 /// The graphemes of a text that take room on the screen: what is left never speaks to the terminal.
 pub fn graphemes(text: &str) -> impl Iterator<Item = (&str, u16)> {
@@ -101,6 +103,24 @@ pub fn money(money: Money, glyphs: &Glyphs) -> String {
         Some(digits) => format!("-{}{digits}", symbol(money.currency, glyphs)),
         None => format!("{}{digits}", symbol(money.currency, glyphs)),
     }
+}
+
+/// `$187.41 ¥88.20`: what was spent, `~` before what is partly assumed. The main currency comes first, and
+/// alone when nothing was spent in another.
+pub fn spent(sums: &Sums, scene: &Scene) -> String {
+    let first = scene.currency();
+    let mut shown: Vec<(Currency, Amounts)> = sums.0.iter().map(|(currency, amounts)| (*currency, *amounts)).collect();
+    shown.retain(|(_, amounts)| !amounts.total().is_zero());
+    shown.sort_by_key(|(currency, _)| *currency != first);
+    if shown.is_empty() {
+        shown.push((first, Amounts::default()));
+    }
+    let part = |(currency, amounts): &(Currency, Amounts)| {
+        let about = if amounts.assumed.is_zero() { "" } else { "~" };
+        let whole = Money::new(amounts.total().amount(), *currency);
+        format!("{about}{}", money(whole, scene.look.glyphs))
+    };
+    shown.iter().map(part).collect::<Vec<_>>().join(" ")
 }
 
 /// `$21.55/h`.

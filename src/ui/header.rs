@@ -10,16 +10,18 @@ use super::scene::Scene;
 use super::text::{Phrase, Word};
 use super::theme::Role;
 use crate::app::action::Action as Meaning;
+use crate::app::spending::Unwatched;
 use crate::app::state::Tab;
-use crate::rules::fleet::{AsOf, Trouble};
+use crate::rules::fleet::{Account, AsOf, Trouble};
 use crate::rules::memory::Collector;
 use crate::rules::runway::Runway;
+use crate::rules::spend::date_of;
 
 /// Blanks between two parts.
 const GAP: u16 = 3;
 /// The ranks of the shortest runway: where it needs somebody, and else.
 const SHORT_RUNWAY: u8 = 1;
-const RUNWAY: u8 = 4;
+const RUNWAY: u8 = 6;
 
 /// A part of the header. The highest `rank` leaves first when there is no room.
 struct Part {
@@ -86,21 +88,27 @@ fn parts(scene: &Scene) -> Vec<Part> {
     if !world.fleet.accounts.is_empty() {
         add(0, burn(scene));
     }
+    if let Some(spent) = &world.spending.totals {
+        let month = date_of(spent.as_of, &world.spending.zone).month();
+        let (of_day, of_month) = (format::spent(&spent.today, scene), format::spent(&spent.month, scene));
+        add(3, vec![plain(language.phrase(&Phrase::Today { money: &of_day }))]);
+        add(5, vec![plain(language.phrase(&Phrase::InMonth { month, money: &of_month }))]);
+    }
     if let Some(waste) = format::burn(&world.totals.waste, scene.currency(), scene.look) {
         add(2, vec![run(language.phrase(&Phrase::Wasting { rate: &waste }), Role::Waste)]);
     }
     if let Some(storage) = format::burn(&world.totals.storage, scene.currency(), scene.look) {
-        add(6, vec![dim(language.phrase(&Phrase::StorageCosts { rate: &storage }))]);
+        add(8, vec![dim(language.phrase(&Phrase::StorageCosts { rate: &storage }))]);
     }
     if let Some(runway) = &world.runway {
         let told = self::runway(scene, runway, Naming::Full);
         add(if told.role == Role::Urgent { SHORT_RUNWAY } else { RUNWAY }, vec![told]);
     }
     if view.trouble > 0 {
-        add(3, vec![run(language.phrase(&Phrase::InTrouble { count: view.trouble }), Role::Urgent)]);
+        add(4, vec![run(language.phrase(&Phrase::InTrouble { count: view.trouble }), Role::Urgent)]);
     }
     if let Some(prepaid) = format::burn(&world.totals.prepaid, scene.currency(), scene.look) {
-        add(5, vec![dim(language.phrase(&Phrase::Prepaid { rate: &prepaid }))]);
+        add(7, vec![dim(language.phrase(&Phrase::Prepaid { rate: &prepaid }))]);
     }
     parts
 }
@@ -211,12 +219,14 @@ fn tabs(paint: &mut Paint, scene: &Scene, area: Rect) {
     paint.runs_right(x, area.y, room, &right);
 }
 
-/// One line for each account in trouble; the last says how many more there are.
+/// One line for each account in trouble, and for each that is watched no longer; the last says how many more
+/// there are.
 pub fn trouble(paint: &mut Paint, scene: &Scene, area: Rect) {
     let language = scene.look.language;
     let accounts = scene.state.world.fleet.accounts.iter().filter(|account| account.needs_a_look());
+    let told = accounts.map(Told::Trouble).chain(scene.state.world.spending.unwatched.iter().map(Told::Unwatched));
     let more = scene.state.view.trouble.saturating_sub(usize::from(area.height));
-    for (row, account) in accounts.take(usize::from(area.height)).enumerate() {
+    for (row, told) in told.take(usize::from(area.height)).enumerate() {
         let y = area.y + row as u16;
         let last = row + 1 == usize::from(area.height);
         if last && more > 0 {
@@ -224,28 +234,55 @@ pub fn trouble(paint: &mut Paint, scene: &Scene, area: Rect) {
             paint.text(area.x + 3, y, area.width.saturating_sub(4), &line, Role::Dim);
             break;
         }
-        let (what, since) = match &account.trouble {
-            Some(trouble) => (
-                language.trouble(&trouble.value),
-                language.phrase(&Phrase::TroubleSince { age: &scene.since(trouble.as_of) }),
-            ),
-            None => (language.phrase(&Phrase::Problems { count: account.problems.len() }), String::new()),
+        let (title, what, tail) = match told {
+            Told::Trouble(account) => trouble_line(scene, account),
+            Told::Unwatched(unwatched) => unwatched_line(scene, unwatched),
         };
-        let tail = vec![dim(since), run("   e", Role::Accent), dim(format!(" {}", language.word(Word::InFull)))];
         let room = area.width.saturating_sub(2);
         let tail_width = runs_width(&tail);
         let room_for_head = room.saturating_sub(tail_width + 2);
         let mut head = vec![
             run(format!("{} ", scene.look.glyphs.needs_you), Role::Urgent),
-            run(format!("{}  ", scene.account_title(&account.name)), Role::Strong),
+            run(format!("{title}  "), Role::Strong),
         ];
         let fits = runs_width(&head) + format::width(&what) <= room_for_head;
-        head.push(plain(match &account.trouble {
+        head.push(plain(match told {
             // What went wrong says more than what was asked.
-            Some(AsOf { value: Trouble::Request(error), .. }) if !fits => language.error_kind(&error.kind),
+            Told::Trouble(Account { trouble: Some(AsOf { value: Trouble::Request(error), .. }), .. }) if !fits => {
+                language.error_kind(&error.kind)
+            }
             _ => what,
         }));
         paint.runs(area.x + 1, y, room_for_head, &head);
         paint.runs_right(area.x + 1, y, room, &tail);
     }
+}
+
+/// An account that somebody should know of.
+enum Told<'a> {
+    Trouble(&'a Account),
+    Unwatched(&'a Unwatched),
+}
+
+fn trouble_line(scene: &Scene, account: &Account) -> (String, String, Runs) {
+    let language = scene.look.language;
+    let (what, since) = match &account.trouble {
+        Some(trouble) => (
+            language.trouble(&trouble.value),
+            language.phrase(&Phrase::TroubleSince { age: &scene.since(trouble.as_of) }),
+        ),
+        None => (language.phrase(&Phrase::Problems { count: account.problems.len() }), String::new()),
+    };
+    let tail = vec![dim(since), run("   e", Role::Accent), dim(format!(" {}", language.word(Word::InFull)))];
+    (scene.account_title(&account.name), what, tail)
+}
+
+fn unwatched_line(scene: &Scene, unwatched: &Unwatched) -> (String, String, Runs) {
+    let language = scene.look.language;
+    let rate = format::burn(&unwatched.burn, scene.currency(), scene.look).unwrap_or_default();
+    let age = unwatched.seen.map(|seen| scene.since(seen));
+    let what = language.phrase(&Phrase::Unwatched { count: unwatched.resources, rate: &rate, age: age.as_deref() });
+    let key = scene.key_of(Meaning::Seen);
+    let tail = vec![run(format!("   {key}"), Role::Accent), dim(format!(" {}", language.word(Word::Seen)))];
+    (format!("{}/{}", unwatched.provider, unwatched.account), what, tail)
 }

@@ -51,16 +51,28 @@ impl Language {
         }
     }
 
+    /// A month, 1 to 12.
+    pub fn month(self, month: i8) -> String {
+        match self {
+            Language::English => english_month(month).to_owned(),
+            Language::Chinese => format!("{month}月"),
+        }
+    }
+
     /// A day of the year, and the year where it is given. `month` is 1 to 12.
     pub fn date(self, year: Option<i16>, month: i8, day: i8) -> String {
-        const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
         match (self, year) {
             (Language::English, year) => {
-                let month = MONTHS[usize::from(month.clamp(1, 12).unsigned_abs()) - 1];
+                let month = english_month(month);
                 year.map_or(format!("{day} {month}"), |year| format!("{day} {month} {year}"))
             }
             (Language::Chinese, Some(year)) => format!("{year}年{month}月{day}日"),
             (Language::Chinese, None) => format!("{month}月{day}日"),
         }
     }
+}
+
+fn english_month(month: i8) -> &'static str {
+    const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    MONTHS[usize::from(month.clamp(1, 12).unsigned_abs()) - 1]
 }

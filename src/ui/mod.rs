@@ -1,6 +1,7 @@
 //! The screen: `draw` reads the state and paints it. It changes nothing and asks nobody.
 
 mod activity;
+mod assign;
 mod columns;
 mod details;
 mod empty;
@@ -103,6 +104,7 @@ fn screen(paint: &mut Paint, area: Rect, state: &State, now: Timestamp) -> Optio
             None
         }
         Some(Modal::Palette(palette)) => Some(palette::paint(paint, &scene, room, palette)),
+        Some(Modal::Assign(form)) => Some(assign::paint(paint, &scene, room, form)),
         Some(Modal::Columns { at }) => {
             columns::paint(paint, &scene, room, *at);
             None

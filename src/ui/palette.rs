@@ -4,7 +4,6 @@ use ratatui::layout::{Position, Rect};
 
 use super::format;
 use super::paint::{Paint, dim, plain, run};
-use super::plan::tail_from;
 use super::popup::{self, Border, key};
 use super::scene::Scene;
 use super::text::{Phrase, Word};
@@ -31,9 +30,7 @@ pub fn paint(paint: &mut Paint, scene: &Scene, room: Rect, palette: &Palette) ->
 
     let x = paint.runs(inside.x, inside.y, inside.width, &[run(": ", Role::Accent)]);
     let cells = inside.right().saturating_sub(x + 1);
-    let scroll = palette.input.visual_scroll(usize::from(cells));
-    paint.text(x, inside.y, cells, tail_from(palette.input.value(), scroll as u16), Role::Strong);
-    let cursor = x + (palette.input.visual_cursor().saturating_sub(scroll) as u16).min(cells);
+    let cursor = popup::input(paint, x, inside.y, cells, &palette.input);
 
     if palette.found.is_empty() {
         let nothing = language.phrase(&Phrase::NothingFound { text: palette.input.value() });
@@ -55,5 +52,5 @@ pub fn paint(paint: &mut Paint, scene: &Scene, room: Rect, palette: &Palette) ->
         let line = [run(format!("{key}{}", " ".repeat(usize::from(pad))), Role::Accent), label];
         paint.runs(inside.x + 1, y, inside.width.saturating_sub(1), &line);
     }
-    Position::new(cursor, inside.y)
+    cursor
 }

@@ -96,25 +96,7 @@ fn name_field(paint: &mut Paint, inside: Rect, y: u16, input: &Input) -> Positio
     let prompt = vec![run("> ", Role::Accent)];
     let x = paint.runs(inside.x, y, inside.width, &prompt);
     let cells = inside.right().saturating_sub(x + 1);
-    let scroll = input.visual_scroll(usize::from(cells));
-    let shown = tail_from(input.value(), scroll as u16);
-    paint.text(x, y, cells, shown, Role::Strong);
-    Position::new(x + (input.visual_cursor().saturating_sub(scroll) as u16).min(cells), y)
-}
-
-/// A text without its first cells.
-pub fn tail_from(text: &str, cells: u16) -> &str {
-    let mut skipped = 0;
-    let mut rest = text;
-    for (symbol, wide) in format::graphemes(text) {
-        if skipped >= cells {
-            break;
-        }
-        skipped += wide;
-        // A grapheme is a part of the text, so what follows it is one too.
-        rest = &text[symbol.as_ptr() as usize - text.as_ptr() as usize + symbol.len()..];
-    }
-    rest
+    popup::input(paint, x, y, cells, input)
 }
 
 fn titles(scene: &Scene, plan: &Plan) -> (String, String) {

@@ -1,6 +1,7 @@
 //! The one style of window: rounded corners, a title at the left, a remark at the right, keys below.
 
-use ratatui::layout::Rect;
+use ratatui::layout::{Position, Rect};
+use tui_input::Input;
 
 use super::format;
 use super::paint::{Paint, Runs, dim, run};
@@ -69,6 +70,28 @@ pub fn paint(paint: &mut Paint, area: Rect, border: &Border) -> Rect {
 pub fn both_fit(width: u16, title: &str, remark: &str) -> bool {
     // A corner and a line at each side, a blank before and after each text, a line between them.
     format::width(title).saturating_add(format::width(remark)).saturating_add(9) <= width
+}
+
+/// A line of text that is being typed: its end is seen. Returns where the terminal's cursor belongs.
+pub fn input(paint: &mut Paint, x: u16, y: u16, cells: u16, input: &Input) -> Position {
+    let scroll = input.visual_scroll(usize::from(cells));
+    paint.text(x, y, cells, tail_from(input.value(), scroll as u16), Role::Strong);
+    Position::new(x + (input.visual_cursor().saturating_sub(scroll) as u16).min(cells), y)
+}
+
+/// A text without its first cells.
+fn tail_from(text: &str, cells: u16) -> &str {
+    let mut skipped = 0;
+    let mut rest = text;
+    for (symbol, wide) in format::graphemes(text) {
+        if skipped >= cells {
+            break;
+        }
+        skipped += wide;
+        // A grapheme is a part of the text, so what follows it is one too.
+        rest = &text[symbol.as_ptr() as usize - text.as_ptr() as usize + symbol.len()..];
+    }
+    rest
 }
 
 /// A key and what it does, for the lower border.

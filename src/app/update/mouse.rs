@@ -44,7 +44,12 @@ fn wheel(state: &mut State, by: i32) {
                 *scroll = scroll.saturating_add_signed(by as isize).min(last);
             }
         }
-        Listener::Filter | Listener::Palette | Listener::NameField | Listener::Columns | Listener::Leave => {}
+        Listener::Filter
+        | Listener::Palette
+        | Listener::NameField
+        | Listener::Form
+        | Listener::Columns
+        | Listener::Leave => {}
     }
 }
 

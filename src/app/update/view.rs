@@ -96,6 +96,7 @@ fn pressed(state: &mut State, key: Key, now: Timestamp) -> Vec<Effect> {
         Listener::Filter => windows::in_filter(state, key),
         Listener::Palette => windows::in_palette(state, key, now),
         Listener::NameField => windows::in_name_field(state, key, now),
+        Listener::Form => windows::in_assign(state, key, now),
         Listener::Plan => windows::in_plan(state, key, now),
         Listener::Columns => windows::in_columns(state, key),
         Listener::Text => windows::in_text(state, key),
@@ -162,6 +163,7 @@ fn pasted(state: &mut State, text: &str, now: Timestamp) {
             let filter = input.value().to_owned();
             state.view.list_mut().set_filter(&filter);
         }
+        Some(Modal::Assign(form)) => insert(if form.in_from { &mut form.from } else { &mut form.project }),
         Some(Modal::Palette(palette)) => {
             insert(&mut palette.input);
             windows::search(state);
@@ -292,6 +294,8 @@ pub(super) fn perform(state: &mut State, action: Action, now: Timestamp) -> Vec<
         }
         Action::Protect => return toggle(state, now, true),
         Action::Mine => return toggle(state, now, false),
+        Action::Project => windows::ask_project(state, now),
+        Action::Seen => return note(state, now),
         Action::Page => return open_page(state, now),
         Action::Ssh => return ssh(state, now),
         Action::CopySsh => return copy_ssh(state, now),
@@ -456,6 +460,19 @@ fn toggle(state: &mut State, now: Timestamp, protect: bool) -> Vec<Effect> {
     };
     say(&mut state.view, message, now);
     intend(state, Intent::Set { identity, setting }, now)
+}
+
+/// What was told is known: of accounts that are watched no longer, so far.
+fn note(state: &mut State, now: Timestamp) -> Vec<Effect> {
+    if state.world.spending.unwatched.is_empty() {
+        say(&mut state.view, Msg::NothingToNote, now);
+        return vec![];
+    }
+    let effects = intend(state, Intent::NoteUnwatched, now);
+    if !effects.is_empty() {
+        say(&mut state.view, Msg::Noted, now);
+    }
+    effects
 }
 
 fn open_page(state: &mut State, now: Timestamp) -> Vec<Effect> {

@@ -2,19 +2,22 @@
 
 use jiff::{SignedDuration, Timestamp};
 use providers::model::{Action as Deed, Identity};
+use providers::text::clean;
 use tui_input::{Input, InputRequest};
 
 use super::rebuild;
-use super::view::{begin, make_plan, perform, say, step};
+use super::view::{begin, intend, make_plan, perform, say, step};
 use crate::app::action::{Action, Code, Key};
 use crate::app::columns::Optional;
 use crate::app::effect::Effect;
+use crate::app::event::Intent;
 use crate::app::listing::Line;
 use crate::app::message::Msg;
 use crate::app::palette::{Entry, view_of};
-use crate::app::state::{Modal, Question, State, Tab};
+use crate::app::state::{AssignForm, Modal, Question, State, Tab};
 use crate::rules::plan::{Confirmation, shown_name};
 use crate::rules::saga::{Confirmed, confirm};
+use crate::rules::spend::{Assignment, From};
 
 /// So long after a question became another one, an answer may be meant for the one before.
 const READING: SignedDuration = SignedDuration::from_millis(700);
@@ -110,6 +113,65 @@ pub(super) fn in_filter(state: &mut State, key: Key) -> Vec<Effect> {
         }
     }
     vec![]
+}
+
+/// Opens the form that asks to which project the spend of what is pointed at belongs.
+pub(super) fn ask_project(state: &mut State, now: Timestamp) {
+    let asked = state.view.list().pointed();
+    if asked.is_empty() {
+        return say(&mut state.view, Msg::NothingSelected, now);
+    }
+    let single = |identity: &Identity| state.world.settings.single.get(identity)?.project.clone();
+    let project = asked.first().and_then(single).unwrap_or_default();
+    let form = AssignForm {
+        asked,
+        project: Input::new(project),
+        from: Input::new("now".to_owned()),
+        in_from: false,
+        wrong: false,
+    };
+    state.view.modals.push(Modal::Assign(form));
+}
+
+pub(super) fn in_assign(state: &mut State, key: Key, now: Timestamp) -> Vec<Effect> {
+    let zone = state.world.spending.zone.clone();
+    let Some(Modal::Assign(form)) = state.view.modals.last_mut() else { return vec![] };
+    match key.code {
+        Code::Esc => {
+            state.view.modals.pop();
+        }
+        Code::Tab | Code::BackTab | Code::Up | Code::Down => form.in_from = !form.in_from,
+        Code::Enter => {
+            let Some(from) = From::read(form.from.value(), &zone, now) else {
+                (form.wrong, form.in_from) = (true, true);
+                return vec![];
+            };
+            let project = Some(clean(form.project.value())).filter(|project| !project.is_empty());
+            let asked = std::mem::take(&mut form.asked);
+            state.view.modals.pop();
+            return assign(state, asked, project, from, now);
+        }
+        _ => {
+            let field = if form.in_from { &mut form.from } else { &mut form.project };
+            if edit(field, key) {
+                form.wrong = false;
+            }
+        }
+    }
+    vec![]
+}
+
+fn assign(state: &mut State, asked: Vec<Identity>, project: Option<String>, from: From, now: Timestamp) -> Vec<Effect> {
+    let count = asked.len();
+    let from = from.time();
+    let assignment = |identity| Intent::Assign(Assignment { identity, from, project: project.clone() });
+    let effects: Vec<Effect> =
+        asked.into_iter().flat_map(|identity| intend(state, assignment(identity), now)).collect();
+    if !effects.is_empty() {
+        state.view.list_mut().marks.clear();
+        say(&mut state.view, Msg::Assigned { count, project }, now);
+    }
+    effects
 }
 
 pub(super) fn in_palette(state: &mut State, key: Key, now: Timestamp) -> Vec<Effect> {

@@ -477,7 +477,7 @@ fn span(identity: &Identity, line: &OpenLine, from: Timestamp, to: Timestamp, ev
 
 /// A time in whole milliseconds, as the books keep it.
 fn whole(at: Timestamp) -> Timestamp {
-    Timestamp::from_millisecond(at.as_millisecond()).expect("a time less than a millisecond earlier exists")
+    Timestamp::from_millisecond(at.as_millisecond()).unwrap_or(at)
 }
 
 const HOUR_MS: i64 = 3_600_000;

@@ -160,11 +160,13 @@ impl Group {
     }
 }
 
+/// What tells one piece of what is open from another.
+type CellKey = (Date, AccountName, Option<Billable>, Terms, Evidence, Currency);
+
 /// What is open, in the same pieces as what the books answer: by day, or by resource over the whole period.
 pub fn open_cells(meter: &Meter, period: Period, by_resource: bool, zone: &TimeZone, now: Timestamp) -> Vec<Cell> {
     let (start, end) = (period.start(zone), period.end(zone));
-    let mut cells: BTreeMap<(Date, AccountName, Option<Billable>, Terms, Evidence, Currency), (Exact, i64)> =
-        BTreeMap::new();
+    let mut cells: BTreeMap<CellKey, (Exact, i64)> = BTreeMap::new();
     let mut add = |day: Date, span: Span| {
         let billable = by_resource.then(|| Billable::Resource { identity: span.identity.clone(), name: None });
         let (amount, gpu_ms) = (span.amount(), span.gpu_ms());

@@ -28,6 +28,15 @@ pub fn word(word: Word) -> &'static str {
         Word::Activity => "操作",
         Word::Notices => "提示",
         Word::InFull => "详情",
+        Word::Seen => "知道了",
+        Word::Spent => "累计",
+        Word::SpentSoFar => "已花费",
+        Word::AssignProject => "项目",
+        Word::AssignFrom => "起始",
+        Word::AssignProjectWhy => "留空：按配置里的规则",
+        Word::AssignFromWhy => "now（现在）、all（全部）、3d、2026-11-01 或 2026-11-01 14:30",
+        Word::Save => "保存",
+        Word::OtherField => "换一栏",
         Word::Name => "名称",
         Word::Gpu => "GPU",
         Word::Util => "利用率",
@@ -126,6 +135,8 @@ pub fn word(word: Word) -> &'static str {
         Word::ColumnProject => "项目（有项目时）",
         Word::ColumnMemory => "显存",
         Word::ColumnTrend => "利用率曲线，在数字旁",
+        Word::ColumnMonth => "本月花费",
+        Word::ColumnSpent => "租用以来的花费",
         Word::ColumnAccount => "账户（不按账户分组时）",
         Word::SaidLast => "刚才的消息",
         Word::Welcome => "欢迎使用 rentop。",
@@ -175,6 +186,17 @@ pub fn phrase(phrase: &Phrase) -> String {
             format!("有 {count} 个操作正在进行，{quit} 立即退出")
         }
         Phrase::Wasting { rate } => format!("浪费 {rate}"),
+        Phrase::Today { money } => format!("今日 {money}"),
+        Phrase::InMonth { month, money } => format!("{month}月 {money}"),
+        Phrase::Unwatched { count, rate, age } => {
+            let when = age.map_or_else(String::new, |age| format!("（{age} 前）"));
+            format!("最后一次查看{when}时有 {count} 项在计费，{rate}；此后不再监看，也不再计入")
+        }
+        Phrase::SpentSince { money, at } => format!("{money}，自 {at} 起"),
+        Phrase::OfItAssumed { money } => format!("其中推定 {money}"),
+        Phrase::PerhapsMore { money } => format!("可能还有 {money}"),
+        Phrase::AssignTitle { name, count: 1 } => format!("{name} 所属项目"),
+        Phrase::AssignTitle { count, .. } => format!("{count} 项资源所属项目"),
         Phrase::Prepaid { rate } => format!("预付 {rate}"),
         Phrase::Lasts { account, time, at_most: false } => format!("{account} 余额可用 {time}"),
         Phrase::Lasts { account, time, at_most: true } => format!("{account} 余额至多 {time}"),
@@ -324,6 +346,10 @@ pub fn message(message: &Msg, look: &Look, first: Currency) -> String {
         Msg::HelpCopySsh => "复制它的 SSH 命令",
         Msg::HelpProtect => "保护，批量操作不会动它；再按取消",
         Msg::HelpMine => "标为本人或非本人；批量操作不含非本人的",
+        Msg::HelpProject => "设定花费归哪个项目，从现在或某个时间起",
+        Msg::HelpSeen => "已知晓所提示的内容",
+        Msg::Noted => "已记下",
+        Msg::NothingToNote => "没有需要确认的提示",
         Msg::HelpPage => "在浏览器打开它在平台上的页面",
         Msg::HelpFold => "折叠分组",
         Msg::HelpUnfold => "展开分组",
@@ -393,6 +419,10 @@ pub fn message(message: &Msg, look: &Look, first: Currency) -> String {
         Msg::QuickFilter(name) => return format!("显示：{}", quick(*name)),
         Msg::ProtectedNow { name, on: true } => return format!("{name} 已受保护：批量操作不会动它"),
         Msg::ProtectedNow { name, on: false } => return format!("{name} 不再受保护"),
+        Msg::Assigned { count, project } => {
+            let to = project.as_ref().map_or("按规则归属".to_owned(), |name| format!("归入 {name}"));
+            return format!("{count} 项的花费{to}");
+        }
         Msg::MineNow { name, on: true } => return format!("{name} 标为本人"),
         Msg::MineNow { name, on: false } => return format!("{name} 标为非本人：批量操作不会动它"),
         Msg::OpeningPage { url } => return format!("打开 {url}"),

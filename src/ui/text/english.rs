@@ -28,6 +28,15 @@ pub fn word(word: Word) -> &'static str {
         Word::Activity => "Activity",
         Word::Notices => "Notices",
         Word::InFull => "in full",
+        Word::Seen => "seen",
+        Word::Spent => "SPENT",
+        Word::SpentSoFar => "spent",
+        Word::AssignProject => "project",
+        Word::AssignFrom => "from",
+        Word::AssignProjectWhy => "empty: by the rules of the config",
+        Word::AssignFromWhy => "now, all, 3d, 2026-11-01, or 2026-11-01 14:30",
+        Word::Save => "save",
+        Word::OtherField => "other field",
         Word::Name => "NAME",
         Word::Gpu => "GPU",
         Word::Util => "UTIL",
@@ -125,6 +134,8 @@ pub fn word(word: Word) -> &'static str {
         Word::ColumnProject => "project, where there are any",
         Word::ColumnMemory => "memory of the GPUs",
         Word::ColumnTrend => "curve of use, beside its figure",
+        Word::ColumnMonth => "what it cost this month",
+        Word::ColumnSpent => "what it cost since the rental began",
         Word::ColumnAccount => "account, unless grouped by it",
         Word::SaidLast => "Just said",
         Word::Welcome => "Welcome to rentop.",
@@ -182,6 +193,18 @@ pub fn phrase(phrase: &Phrase) -> String {
             format!("{} under way, {quit} leaves now", many(count, "action is", "actions are"))
         }
         Phrase::Wasting { rate } => format!("wasting {rate}"),
+        Phrase::Today { money } => format!("today {money}"),
+        Phrase::InMonth { month, money } => format!("{} {money}", Language::English.month(month)),
+        Phrase::Unwatched { count, rate, age } => {
+            let things = if count == 1 { "1 thing that costs".to_owned() } else { format!("{count} things that cost") };
+            let when = age.map_or_else(String::new, |age| format!(" {age} ago"));
+            format!("{things} {rate} at the last look{when}; no longer watched nor counted since")
+        }
+        Phrase::SpentSince { money, at } => format!("{money} since {at}"),
+        Phrase::OfItAssumed { money } => format!("{money} of it assumed"),
+        Phrase::PerhapsMore { money } => format!("perhaps {money} more"),
+        Phrase::AssignTitle { name, count: 1 } => format!("Project of {name}"),
+        Phrase::AssignTitle { count, .. } => format!("Project of {count} resources"),
         Phrase::Prepaid { rate } => format!("prepaid {rate}"),
         Phrase::Lasts { account, time, at_most: false } => format!("{account} lasts {time}"),
         Phrase::Lasts { account, time, at_most: true } => format!("{account} lasts {time} at most"),
@@ -362,6 +385,10 @@ pub fn message(message: &Msg, look: &Look, first: Currency) -> String {
         Msg::HelpCopySsh => "copy its ssh line",
         Msg::HelpProtect => "protect from bulk actions, or no longer",
         Msg::HelpMine => "mark as mine or not mine; bulk actions leave out what is not mine",
+        Msg::HelpProject => "say to which project its spend belongs, from now or from a time",
+        Msg::HelpSeen => "I have seen what is told there",
+        Msg::Noted => "noted",
+        Msg::NothingToNote => "there is nothing to note",
         Msg::HelpPage => "open the provider's page of it",
         Msg::HelpFold => "fold the group",
         Msg::HelpUnfold => "unfold the group",
@@ -433,6 +460,12 @@ pub fn message(message: &Msg, look: &Look, first: Currency) -> String {
         Msg::QuickFilter(name) => return format!("shows {}", quick(*name)),
         Msg::ProtectedNow { name, on: true } => return format!("{name} is protected: bulk actions leave it alone"),
         Msg::ProtectedNow { name, on: false } => return format!("{name} is no longer protected"),
+        Msg::Assigned { count, project } => {
+            let what =
+                if *count == 1 { "its spend belongs".to_owned() } else { format!("the spend of {count} belongs") };
+            let to = project.as_ref().map_or("where the rules say".to_owned(), |name| format!("to {name}"));
+            return format!("{what} {to}");
+        }
         Msg::MineNow { name, on: true } => return format!("{name} is mine"),
         Msg::MineNow { name, on: false } => return format!("{name} is not mine: bulk actions leave it alone"),
         Msg::OpeningPage { url } => return format!("opens {url}"),

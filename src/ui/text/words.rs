@@ -31,6 +31,7 @@ words! {
     Activity,
     Notices,
     InFull,
+    Seen,
     // Heads of columns.
     Name,
     Gpu,
@@ -54,6 +55,7 @@ words! {
     Age,
     Note,
     PerMonth,
+    Spent,
     // Rows and groups.
     NoGpu,
     NoProject,
@@ -73,6 +75,7 @@ words! {
     AllGpus,
     MainMemory,
     Costs,
+    SpentSoFar,
     Nothing,
     Unknown,
     PartUnknown,
@@ -140,8 +143,17 @@ words! {
     ColumnProject,
     ColumnMemory,
     ColumnTrend,
+    ColumnMonth,
+    ColumnSpent,
     ColumnAccount,
     SaidLast,
+    // To whom spend belongs.
+    AssignProject,
+    AssignFrom,
+    AssignProjectWhy,
+    AssignFromWhy,
+    Save,
+    OtherField,
     // Nothing to show.
     Welcome,
     WhatItIs,
@@ -189,6 +201,21 @@ pub enum Phrase<'a> {
     },
     Prepaid {
         rate: &'a str,
+    },
+    /// What was spent today.
+    Today {
+        money: &'a str,
+    },
+    /// What was spent in a month, by its number from 1.
+    InMonth {
+        month: i8,
+        money: &'a str,
+    },
+    /// An account that was taken out of the config while something ran in it.
+    Unwatched {
+        count: usize,
+        rate: &'a str,
+        age: Option<&'a str>,
     },
     /// What of the whole is storage of its own, which no row shows.
     StorageCosts {
@@ -264,6 +291,21 @@ pub enum Phrase<'a> {
         undo: &'a str,
     },
     // Details.
+    SpentSince {
+        money: &'a str,
+        at: &'a str,
+    },
+    OfItAssumed {
+        money: &'a str,
+    },
+    PerhapsMore {
+        money: &'a str,
+    },
+    /// The project of some resources is asked for.
+    AssignTitle {
+        name: &'a str,
+        count: usize,
+    },
     /// Lowest and highest of several.
     Range {
         from: &'a str,

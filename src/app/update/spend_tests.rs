@@ -1,0 +1,237 @@
+use jiff::tz::TimeZone;
+use providers::model::{Component, Identity, Phase};
+use providers::money::Currency;
+use providers::provider::{Part, Poll, Reading};
+use rust_decimal::Decimal;
+
+use super::*;
+use crate::app::event::{Event, Intent, WorldEvent};
+use crate::app::state::{Fixed, State, View};
+use crate::app::update;
+use crate::rules::fleet::Known;
+use crate::rules::memory::{AccountMemory, Collector};
+use crate::rules::samples::{at, error, fleet, identity, instance, listed};
+use crate::rules::settings::Rules;
+use crate::rules::spend::{Assignment, Exact, OpenLine, Running, Sums, Terms};
+
+/// A collector over one account at a provider with billed records.
+struct Books {
+    state: State,
+    now: Timestamp,
+    effects: Vec<Effect>,
+}
+
+impl Books {
+    fn begin(memory: Memory, now: Timestamp) -> Self {
+        let mut world = World::new(fleet(&["team"]).accounts, Rules::default(), false, "ana@desk".to_owned(), now);
+        world.use_zone(TimeZone::get("Asia/Shanghai").unwrap());
+        let state = State { world, view: View::new(Fixed::default(), Vec::new()), leaving: false };
+        let mut books = Books { state, now, effects: Vec::new() };
+        books.hear(WorldEvent::Collector(Collector::Us));
+        books.hear(WorldEvent::Remembered { memory: Box::new(memory), notices: Vec::new() });
+        books
+    }
+
+    fn hear(&mut self, event: WorldEvent) -> &mut Self {
+        self.effects = update::update(&mut self.state, Event::World(event), self.now);
+        self
+    }
+
+    fn at(&mut self, now: Timestamp) -> &mut Self {
+        self.now = now;
+        self.state.world.ledger_due = Some(now);
+        self.hear(WorldEvent::Tick)
+    }
+
+    fn answer(&mut self, poll: Poll) -> &mut Self {
+        let asked_at = self.state.world.fleet.accounts[0].pacing.in_flight.expect("a poll is under way");
+        self.hear(WorldEvent::Polled { account: "team".into(), asked_at, poll: Box::new(poll) })
+    }
+
+    fn summed(&mut self, today: Sums) -> &mut Self {
+        let day = date_of(self.now, &self.state.world.spending.zone);
+        self.hear(WorldEvent::Summed(Box::new(Summed { day, today, ..Summed::default() })))
+    }
+
+    fn today(&mut self) -> Exact {
+        super::add_up(&mut self.state.world, self.now);
+        self.state.world.spending.totals.as_ref().expect("the books have answered").today.of(Currency::USD).total()
+    }
+
+    fn asks_for_sums(&self) -> usize {
+        self.effects.iter().filter(|effect| matches!(effect, Effect::SumUp { .. })).count()
+    }
+}
+
+fn dollars(amount: &str) -> Exact {
+    Exact::of(amount.parse::<Decimal>().unwrap())
+}
+
+fn running(hourly: &str) -> Poll {
+    Poll { balance: Reading::NotTold, tenant: Reading::NotTold, ..listed(vec![instance("a", Phase::Running, hourly)]) }
+}
+
+#[test]
+fn before_the_books_have_answered_nothing_is_said_to_be_spent() {
+    let mut books = Books::begin(Memory::default(), at("10:00:00"));
+    assert_eq!(books.asks_for_sums(), 1);
+    books.answer(running("3.6"));
+    assert_eq!(books.state.world.spending.totals, None);
+    assert_eq!(books.state.world.spending.row(&identity("team", "a"), books.now), None);
+}
+
+#[test]
+fn what_is_open_ticks_beside_what_the_books_hold() {
+    let mut books = Books::begin(Memory::default(), at("10:00:00"));
+    books.answer(running("3.6")).summed(Sums::default());
+    assert_eq!(books.today(), Exact::ZERO);
+    books.at(at("10:00:10"));
+    assert_eq!(books.today(), dollars("0.01"));
+    let row = books.state.world.spending.row(&identity("team", "a"), books.now).unwrap();
+    assert_eq!((row.rental.of(Currency::USD).total(), row.since), (dollars("0.01"), Some(at("10:00:00"))));
+}
+
+/// What is closed while the books are being asked is in no answer of theirs.
+#[test]
+fn what_was_closed_meanwhile_comes_on_top_of_an_answer() {
+    let mut books = Books::begin(Memory::default(), at("10:00:00"));
+    books.answer(running("3.6"));
+    books.at(at("10:00:16")).answer(running("7.2"));
+    books.summed(Sums::default());
+    assert_eq!(books.today(), dollars("0.016"), "sixteen seconds at the old rate");
+}
+
+#[test]
+fn a_new_day_of_the_zone_asks_the_books_anew() {
+    let mut books = Books::begin(Memory::default(), at("15:59:40"));
+    books.answer(running("3.6")).summed(Sums::default());
+    books.at(at("15:59:59"));
+    assert_eq!(books.asks_for_sums(), 0);
+    books.at(at("16:00:00"));
+    assert_eq!(books.asks_for_sums(), 1, "midnight in Shanghai");
+    books.summed(Sums::default());
+    assert_eq!(books.today(), Exact::ZERO, "the twenty seconds before midnight are yesterday's");
+}
+
+#[test]
+fn what_was_billed_is_written_down_after_what_is_open_was_closed() {
+    let mut books = Books::begin(Memory::default(), at("10:00:00"));
+    books.answer(running("3.6"));
+    books.at(at("10:00:20"));
+    let asked = |effect: &Effect| matches!(effect, Effect::AskBilled { from, .. } if *from == "2026-09-30T16:00:00Z".parse().unwrap());
+    assert!(books.effects.iter().any(asked), "back to the start of the previous month, once the account has answered");
+    books.answer(running("3.6"));
+    let (from, to) = (at("09:00:00"), at("10:00:10"));
+    books.hear(WorldEvent::Billed { account: "team".into(), from, to, lines: Ok(Vec::new()) });
+    let order: Vec<&str> = books
+        .effects
+        .iter()
+        .filter_map(|effect| match effect {
+            Effect::Keep(keep) => {
+                let ends: Vec<Timestamp> = keep.entries.spans.iter().map(|span| span.to).collect();
+                assert_eq!(ends, [to]);
+                assert_eq!(keep.account.billed_to, Some(to));
+                Some("keep")
+            }
+            Effect::KeepBilled { .. } => Some("billed"),
+            Effect::SumUp { .. } => Some("sum"),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(order, ["keep", "billed", "sum"]);
+}
+
+#[test]
+fn a_failed_question_for_what_was_billed_changes_nothing() {
+    let mut books = Books::begin(Memory::default(), at("10:00:00"));
+    books.answer(running("3.6"));
+    let refused = error(providers::error::ErrorKind::Timeout { after: std::time::Duration::from_secs(30) });
+    let before = books.state.world.spending.meter.clone();
+    let (from, to) = (at("09:00:00"), at("10:00:00"));
+    books.hear(WorldEvent::Billed { account: "team".into(), from, to, lines: Err(refused) });
+    assert_eq!(books.effects, []);
+    assert_eq!(books.state.world.spending.meter, before);
+}
+
+fn remembered(account: &str) -> Memory {
+    let known = Known::new(identity(account, "a"), instance("a", Phase::Running, "0.44"), at("08:00:00"));
+    let line = OpenLine {
+        terms: Terms {
+            component: Component::Compute,
+            charge: crate::rules::spend::Charge::Certain,
+            wasted: false,
+            project: None,
+            gpus: 1,
+        },
+        rate: crate::rules::samples::usd("0.44"),
+        from: at("08:00:00"),
+        run_from: at("08:00:00"),
+    };
+    let running =
+        Running { lines: vec![line], seen: None, running: true, granularity: providers::model::Granularity::Exact };
+    Memory {
+        accounts: vec![AccountMemory {
+            name: account.into(),
+            provider: "vast".into(),
+            as_of: Some(at("09:00:00")),
+            last_complete: Some(at("09:00:00")),
+            tenant: None,
+            balance: None,
+            instances_seen: Some(at("09:00:00")),
+            storage_seen: None,
+            billed_to: None,
+        }],
+        running: vec![(known.identity.clone(), running)],
+        instances: vec![known],
+        ..Memory::default()
+    }
+}
+
+/// STATE-03: the account is no longer in the config while a machine of it runs.
+#[test]
+fn an_account_that_is_watched_no_longer_is_told_and_counted_to_its_last_look() {
+    let mut books = Books::begin(remembered("old"), at("10:00:00"));
+    let told = books.state.world.spending.unwatched.clone();
+    assert_eq!(told.len(), 1);
+    assert_eq!((told[0].resources, told[0].seen), (1, Some(at("09:00:00"))));
+    assert_eq!(told[0].burn.of(Currency::USD).amount(), "0.44".parse().unwrap());
+    books.summed(Sums::default());
+    assert_eq!(books.today(), dollars("0.44"), "one hour, to the last look");
+    books.at(at("11:00:00"));
+    assert_eq!(books.today(), dollars("0.44"), "nobody knows what came after");
+    books.hear(WorldEvent::Intent(Intent::NoteUnwatched));
+    assert_eq!(books.effects, [Effect::NoteUnwatched(vec!["old".into()])]);
+    assert!(books.state.world.spending.unwatched.is_empty());
+}
+
+#[test]
+fn a_restart_goes_on_where_the_last_look_was() {
+    let mut books = Books::begin(remembered("team"), at("10:00:00"));
+    books.summed(Sums::default());
+    assert_eq!(books.today(), dollars("0.88"));
+    let totals = books.state.world.spending.totals.clone().unwrap();
+    assert_eq!(totals.today.of(Currency::USD).assumed, dollars("0.44"), "since the last look");
+    books.answer(Poll { instances: Part::complete(vec![instance("a", Phase::Running, "0.44")]), ..running("0.44") });
+    assert_eq!(books.today(), dollars("0.88"), "the same observation adds nothing");
+}
+
+#[test]
+fn spend_belongs_to_a_project_from_the_moment_somebody_says_so() {
+    let mut books = Books::begin(Memory::default(), at("10:00:00"));
+    books.answer(running("3.6"));
+    books.at(at("10:00:20")).answer(running("3.6"));
+    let assignment = |from| Assignment { identity: identity("team", "a"), from, project: Some("vision".to_owned()) };
+    let project = |books: &Books, identity: &Identity| {
+        books.state.world.spending.meter.running()[identity].lines[0].terms.project.clone()
+    };
+    books.hear(WorldEvent::Intent(Intent::Assign(assignment(Some(books.now)))));
+    assert_eq!(project(&books, &identity("team", "a")).as_deref(), Some("vision"));
+    let assigns = |books: &Books| books.effects.iter().any(|effect| matches!(effect, Effect::Assign(_)));
+    assert!(!assigns(&books), "what is in the books stays where it is");
+    books.hear(WorldEvent::Intent(Intent::Assign(assignment(Some(at("10:00:05"))))));
+    assert!(assigns(&books));
+    // The next looks do not take it back.
+    books.at(at("10:00:40")).answer(running("3.6"));
+    assert_eq!(project(&books, &identity("team", "a")).as_deref(), Some("vision"));
+    assert_eq!(books.state.world.settings.single[&identity("team", "a")].project.as_deref(), Some("vision"));
+}
