@@ -264,16 +264,28 @@ fn spent(paint: &mut Paint, scene: &Scene, columns: &Columns, y: u16, known: &Kn
         return;
     }
     let row = scene.state.world.spending.row(&known.identity, scene.now);
+    let rates = known.rates();
     for (column, sums) in
         [(columns.month, row.as_ref().map(|row| &row.month)), (columns.spent, row.as_ref().map(|row| &row.rental))]
     {
-        let (text, role) = match sums {
-            Some(sums) => (format::spent(sums, scene), role),
-            None => (scene.look.glyphs.dash.to_owned(), Role::Dim),
+        // Of what has no known price nothing is known to be spent.
+        let known = sums.filter(|sums| rates.complete || sums.0.values().any(|amounts| !amounts.total().is_zero()));
+        let Some(sums) = known else {
+            paint.right(column.x, y, column.width, scene.look.glyphs.dash, Role::Dim);
+            continue;
         };
-        let first = format::symbol(scene.currency(), scene.look.glyphs);
         // The head says which currency is meant.
-        paint.right(column.x, y, column.width, &text.replacen(first.trim(), "", 1), role);
+        let first = format::symbol(scene.currency(), scene.look.glyphs);
+        let perhaps = sums.0.values().any(|amounts| !amounts.possible.is_zero());
+        let more = if !rates.complete {
+            "+"
+        } else if perhaps {
+            "?"
+        } else {
+            ""
+        };
+        let text = format!("{}{more}", format::spent(sums, scene).replacen(first.trim(), "", 1));
+        paint.right(column.x, y, column.width, &text, role);
     }
 }
 

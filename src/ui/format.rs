@@ -108,6 +108,15 @@ pub fn money(money: Money, glyphs: &Glyphs) -> String {
 /// `$187.41 ¥88.20`: what was spent, `~` before what is partly assumed. The main currency comes first, and
 /// alone when nothing was spent in another.
 pub fn spent(sums: &Sums, scene: &Scene) -> String {
+    spent_to(sums, scene, |_| 2)
+}
+
+/// The same in whole units, where they tell enough: `$187 ¥88`.
+pub fn spent_briefly(sums: &Sums, scene: &Scene) -> String {
+    spent_to(sums, scene, |amount| if amount < Decimal::TEN { 2 } else { 0 })
+}
+
+fn spent_to(sums: &Sums, scene: &Scene, places: impl Fn(Decimal) -> u32) -> String {
     let first = scene.currency();
     let mut shown: Vec<(Currency, Amounts)> = sums.0.iter().map(|(currency, amounts)| (*currency, *amounts)).collect();
     shown.retain(|(_, amounts)| !amounts.total().is_zero());
@@ -117,8 +126,13 @@ pub fn spent(sums: &Sums, scene: &Scene) -> String {
     }
     let part = |(currency, amounts): &(Currency, Amounts)| {
         let about = if amounts.assumed.is_zero() { "" } else { "~" };
-        let whole = Money::new(amounts.total().amount(), *currency);
-        format!("{about}{}", money(whole, scene.look.glyphs))
+        let whole = amounts.total().amount();
+        let symbol = symbol(*currency, scene.look.glyphs);
+        // What costs next to nothing is not free.
+        if whole > Decimal::ZERO && whole < Decimal::new(5, 3) {
+            return format!("<{symbol}0.01");
+        }
+        format!("{about}{symbol}{}", grouped(whole, places(whole)))
     };
     shown.iter().map(part).collect::<Vec<_>>().join(" ")
 }

@@ -31,7 +31,7 @@ struct Part {
 
 /// The header and the rule below it, which names the views.
 pub fn paint(paint: &mut Paint, scene: &Scene, area: Rect) {
-    let mut parts = self::parts(scene);
+    let mut parts = self::parts(scene, Naming::Full);
     let attention = attention(scene);
     let right = runs_width(&attention);
     let room = area.width.saturating_sub(2);
@@ -40,18 +40,20 @@ pub fn paint(paint: &mut Paint, scene: &Scene, area: Rect) {
         let gaps = parts.len() + usize::from(right > 0);
         texts + right + gap * gaps.saturating_sub(1) as u16
     };
-    let mut shorter = scene.state.world.runway.as_ref().map(|runway| self::runway(scene, runway, Naming::Short));
-    // They stand closer before one of them leaves.
+    // What can be said elsewhere leaves first; then all is said shorter, and stands closer, before more leaves.
+    let mut naming = Naming::Full;
     while needed(&parts, GAP - 1) > room {
-        let Some((last, _)) = parts.iter().enumerate().max_by_key(|(_, part)| part.rank) else { break };
-        if parts[last].rank == 0 {
+        let Some((last, rank)) = parts.iter().map(|part| part.rank).enumerate().max_by_key(|(_, rank)| *rank) else {
             break;
-        }
-        let runway = parts.iter().position(|part| matches!(part.rank, SHORT_RUNWAY | RUNWAY));
-        match shorter.take_if(|_| parts[last].rank <= RUNWAY).zip(runway) {
-            // A shorter name before none of it.
-            Some((shorter, runway)) => parts[runway].runs = vec![shorter],
-            None => drop(parts.remove(last)),
+        };
+        match naming {
+            Naming::Full if rank <= RUNWAY => {
+                naming = Naming::Short;
+                parts = self::parts(scene, naming);
+                parts.retain(|part| part.rank <= rank);
+            }
+            _ if rank == 0 => break,
+            _ => drop(parts.remove(last)),
         }
     }
     let end = area.right().saturating_sub(right + 1);
@@ -64,16 +66,16 @@ pub fn paint(paint: &mut Paint, scene: &Scene, area: Rect) {
     tabs(paint, scene, Rect { y: area.y + 1, height: 1, ..area });
 }
 
-/// How an account is called.
+/// How long what is said may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Naming {
-    /// With its provider.
+    /// Accounts with their provider, amounts to the cent.
     Full,
-    /// Alone, where there is little room.
+    /// Accounts alone and whole amounts, where there is little room.
     Short,
 }
 
-fn parts(scene: &Scene) -> Vec<Part> {
+fn parts(scene: &Scene, naming: Naming) -> Vec<Part> {
     let (world, view, language) = (&scene.state.world, &scene.state.view, scene.look.language);
     let mut parts = Vec::new();
     let mut add = |rank, runs: Runs| parts.push(Part { rank, runs });
@@ -86,11 +88,15 @@ fn parts(scene: &Scene) -> Vec<Part> {
     }
     add(0, title);
     if !world.fleet.accounts.is_empty() {
-        add(0, burn(scene));
+        add(0, burn(scene, naming));
     }
     if let Some(spent) = &world.spending.totals {
         let month = date_of(spent.as_of, &world.spending.zone).month();
-        let (of_day, of_month) = (format::spent(&spent.today, scene), format::spent(&spent.month, scene));
+        let told = match naming {
+            Naming::Full => format::spent,
+            Naming::Short => format::spent_briefly,
+        };
+        let (of_day, of_month) = (told(&spent.today, scene), told(&spent.month, scene));
         add(3, vec![plain(language.phrase(&Phrase::Today { money: &of_day }))]);
         add(5, vec![plain(language.phrase(&Phrase::InMonth { month, money: &of_month }))]);
     }
@@ -101,7 +107,7 @@ fn parts(scene: &Scene) -> Vec<Part> {
         add(8, vec![dim(language.phrase(&Phrase::StorageCosts { rate: &storage }))]);
     }
     if let Some(runway) = &world.runway {
-        let told = self::runway(scene, runway, Naming::Full);
+        let told = self::runway(scene, runway, naming);
         add(if told.role == Role::Urgent { SHORT_RUNWAY } else { RUNWAY }, vec![told]);
     }
     if view.trouble > 0 {
@@ -150,7 +156,7 @@ pub fn runway(scene: &Scene, runway: &Runway, naming: Naming) -> Run {
 }
 
 /// What is charged per hour now, a currency at a time.
-fn burn(scene: &Scene) -> Runs {
+fn burn(scene: &Scene, naming: Naming) -> Runs {
     let (totals, language) = (&scene.state.world.totals, scene.look.language);
     let asked = scene.state.world.fleet.accounts.iter().any(|account| account.as_of.is_some());
     if !asked {
@@ -170,6 +176,11 @@ fn burn(scene: &Scene) -> Runs {
         // Something of unknown price is in it: at least so much.
         let more = if totals.incomplete { "+" } else { "" };
         let about = if totals.estimated { "~" } else { "" };
+        if naming == Naming::Short && certain != most {
+            let range = format!("{}-{}", format::bare_rate(certain, scene.look.glyphs), format::hourly(most.amount()));
+            runs.push(run(format!("{about}{range}/{}{more}", language.per_hour()), Role::Strong));
+            continue;
+        }
         runs.push(run(format!("{about}{}", format::rate(certain, scene.look)), Role::Strong));
         if certain != most {
             runs.push(dim(language.phrase(&Phrase::UpTo { rate: &format::rate(most, scene.look) })));

@@ -11,9 +11,12 @@ use super::text::Language;
 use crate::app::action::Code;
 use crate::app::event::WorldEvent;
 use crate::app::next_wake;
+use crate::app::spending::Unwatched;
 use crate::rules::filter::Filter;
 use crate::rules::memory::{Collector, Owner};
 use crate::rules::samples;
+use crate::rules::spend::{Amounts, Exact, RowSums, Summed, Sums};
+use providers::money::Currency;
 
 fn item(id: &str, kind: StorageKind, hourly: &str, users: &[&str]) -> StorageItem {
     StorageItem { kind, region: Some("US-TX-3".to_owned()), ..samples::volume(id, hourly, users) }
@@ -200,4 +203,71 @@ fn the_filter_understands_the_words_of_the_screen() {
             assert!(Filter::parse(text).is_ok(), "{text}");
         }
     }
+}
+
+/// What the books hold: on this day, in this month, and of two rentals.
+fn with_sums(mut story: Story) -> Story {
+    let sums = |observed: &str, assumed: &str| {
+        let exact = |amount: &str| Exact::of(amount.parse().unwrap());
+        let amounts = Amounts { observed: exact(observed), assumed: exact(assumed), ..Amounts::default() };
+        Sums([(Currency::USD, amounts)].into())
+    };
+    let row = |rental: &str, month: &str, assumed: &str| RowSums {
+        rental: sums(rental, assumed),
+        month: sums(month, assumed),
+        since: Some("2026-11-02T08:00:00Z".parse().unwrap()),
+    };
+    let rows = [("team", "7xk2p0", row("1204.5", "412.1", "0")), ("me", "14382011", row("8.2", "8.2", "1.44"))];
+    let summed = Summed {
+        day: "2026-11-30".parse().unwrap(),
+        today: sums("187.409", "0"),
+        month: sums("1190", "14.55"),
+        rows: rows.map(|(account, id, sums)| (samples::identity(account, id), sums)).into(),
+        since: Some("2026-11-02T08:00:00Z".parse().unwrap()),
+    };
+    story.world(WorldEvent::Summed(Box::new(summed)));
+    story
+}
+
+#[test]
+fn what_was_spent_stands_in_the_header_and_on_rows() {
+    check("spent", &[(60, 16), (80, 24), (120, 30), (200, 50)], || {
+        let mut story = with_sums(fleet());
+        story.row("14382011").wait(1);
+        story
+    });
+}
+
+#[test]
+fn a_project_is_asked_for() {
+    check("assign", &[(60, 16), (80, 24)], || {
+        let mut story = with_sums(fleet());
+        story.row("14382011").press("Pvision").code(Code::Tab);
+        for _ in 0..3 {
+            story.code(Code::Backspace);
+        }
+        story.press("5 Nov").code(Code::Enter).wait(1);
+        story
+    });
+}
+
+/// STATE-03: it stays until somebody says that it was seen.
+#[test]
+fn accounts_that_nobody_watches_are_told_until_they_were_seen() {
+    let story = || {
+        let mut story = fleet();
+        story.state.world.spending.unwatched = vec![Unwatched {
+            account: "old".into(),
+            provider: "runpod".into(),
+            resources: 2,
+            burn: [usd("0.44"), usd("0.69")].into_iter().collect(),
+            seen: Some("2026-11-27T10:00:00Z".parse().unwrap()),
+        }];
+        story.wait(9);
+        story
+    };
+    check("unwatched", &[(80, 24), (120, 30)], story);
+    let mut seen = story();
+    seen.press("a").wait(1);
+    assert!(!seen.picture(120, 24, &look(Language::English)).contains("watched no longer"));
 }

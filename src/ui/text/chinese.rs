@@ -34,7 +34,7 @@ pub fn word(word: Word) -> &'static str {
         Word::AssignProject => "项目",
         Word::AssignFrom => "起始",
         Word::AssignProjectWhy => "留空：按配置里的规则",
-        Word::AssignFromWhy => "now（现在）、all（全部）、3d、2026-11-01 或 2026-11-01 14:30",
+        Word::AssignFromWhy => "now、all（全部）、3d、2026-11-01 [14:30]",
         Word::Save => "保存",
         Word::OtherField => "换一栏",
         Word::Name => "名称",
@@ -189,8 +189,8 @@ pub fn phrase(phrase: &Phrase) -> String {
         Phrase::Today { money } => format!("今日 {money}"),
         Phrase::InMonth { month, money } => format!("{month}月 {money}"),
         Phrase::Unwatched { count, rate, age } => {
-            let when = age.map_or_else(String::new, |age| format!("（{age} 前）"));
-            format!("最后一次查看{when}时有 {count} 项在计费，{rate}；此后不再监看，也不再计入")
+            let when = age.map_or_else(|| "最后一次查看时".to_owned(), |age| format!("{age}前"));
+            format!("{when}有 {count} 项在计费，{rate}；已不再监看，此后也不计入")
         }
         Phrase::SpentSince { money, at } => format!("{money}，自 {at} 起"),
         Phrase::OfItAssumed { money } => format!("其中推定 {money}"),

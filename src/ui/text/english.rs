@@ -196,9 +196,8 @@ pub fn phrase(phrase: &Phrase) -> String {
         Phrase::Today { money } => format!("today {money}"),
         Phrase::InMonth { month, money } => format!("{} {money}", Language::English.month(month)),
         Phrase::Unwatched { count, rate, age } => {
-            let things = if count == 1 { "1 thing that costs".to_owned() } else { format!("{count} things that cost") };
-            let when = age.map_or_else(String::new, |age| format!(" {age} ago"));
-            format!("{things} {rate} at the last look{when}; no longer watched nor counted since")
+            let when = age.map_or_else(|| " when last seen".to_owned(), |age| format!(" {age} ago"));
+            format!("{count} cost {rate}{when}; watched no longer, nor counted since")
         }
         Phrase::SpentSince { money, at } => format!("{money} since {at}"),
         Phrase::OfItAssumed { money } => format!("{money} of it assumed"),
