@@ -494,8 +494,9 @@ fn a_second_screen_performs_no_world_effects_until_it_takes_over() {
     let memory = Memory { accounts: vec![account], instances: vec![known], ..Memory::default() };
     story.remember(memory.clone());
     story.shows("looking on: desk (4711) collects");
-    story.on("a").press("s").press("p").press("m").press("u").code(Code::F(5)).press("x").press("x").press("a\n");
+    story.on("a").press("s").press("p").press("m").press("u").code(Code::F(5)).press("x").press("x");
     story.shows("nothing was done: desk (4711) collects and acts");
+    story.press("a\n");
     story.wait_ms(20_000);
     let effects = story.effects();
     let looks_on = |effect: &Effect| matches!(effect, Effect::Claim | Effect::Recall) || is_own(effect);

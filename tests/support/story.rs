@@ -374,7 +374,8 @@ impl Story {
     pub fn deeds(&mut self) -> Vec<Effect> {
         let mut effects = self.effects();
         effects.retain(|effect| {
-            !matches!(effect, Effect::Poll { .. } | Effect::Keep(_) | Effect::Claim) && !is_own(effect)
+            let books = matches!(effect, Effect::SumUp { .. } | Effect::AskBilled { .. } | Effect::KeepBilled { .. });
+            !matches!(effect, Effect::Poll { .. } | Effect::Keep(_) | Effect::Claim) && !books && !is_own(effect)
         });
         effects
     }
