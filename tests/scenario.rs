@@ -499,7 +499,8 @@ fn a_second_screen_performs_no_world_effects_until_it_takes_over() {
     story.press("a\n");
     story.wait_ms(20_000);
     let effects = story.effects();
-    let looks_on = |effect: &Effect| matches!(effect, Effect::Claim | Effect::Recall) || is_own(effect);
+    let looks_on =
+        |effect: &Effect| matches!(effect, Effect::Claim | Effect::Recall | Effect::SumUp { .. }) || is_own(effect);
     assert!(effects.iter().all(looks_on) && effects.len() >= 6, "{effects:?}");
     assert!(story.state.world.operations.is_empty() && story.state.world.settings.single.is_empty());
     // It sees what the other one writes down.
