@@ -509,6 +509,7 @@ fn a_second_screen_performs_no_world_effects_until_it_takes_over() {
     story.shows_on("b ", "1.00");
 
     // The other one was killed while its release was on its way: read back, and not sent again.
+    story.effects();
     story.world(WorldEvent::Collector(Collector::Us));
     assert_eq!(story.effects(), [Effect::Recall], "the ledger first");
     let mut dying = Story::over(&["me"], "10:00:00");
