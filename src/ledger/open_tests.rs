@@ -201,9 +201,11 @@ fn damage_that_shows_later_is_set_aside_at_the_recall() {
     let dir = folder();
     filled(&dir);
     copies::back_up(&file(&dir)).unwrap();
+    let root = "SELECT rootpage FROM sqlite_master WHERE name = 'resource'";
+    let root: u32 = Connection::open(file(&dir)).unwrap().query_row(root, [], |row| row.get(0)).unwrap();
+    let root = root as usize;
     let mut content = fs::read(file(&dir)).unwrap();
-    // All but the pages with the layout and its number.
-    content[4096 * 4..].fill(0);
+    content[4096 * (root - 1)..4096 * root].fill(0);
     fs::write(file(&dir), &content).unwrap();
 
     let mut ledger = open(&dir);
