@@ -18,6 +18,8 @@ mod assign;
 mod balance;
 mod billed;
 mod pieces;
+#[cfg(test)]
+mod property_tests;
 mod sums;
 mod terms;
 #[cfg(test)]

@@ -178,12 +178,13 @@ impl Books<'_> {
         Ok(first)
     }
 
-    /// Whose a time was: as our own spans tell, else as the books told before. A gap belongs to who was there
+    /// Whose the time of a line was: as our own spans tell, else as the books have that line already. A gap belongs to who was there
     /// before it, the time before the first to that one. Of nobody's time all is told in one part.
     fn owners(&mut self, page: &Page, from: i64, to: i64) -> Result<Vec<Owned>, LedgerError> {
         let mut own = self.owned_spans(&page.item, page.component, from, to)?;
         if own.is_empty() {
-            for place in page.old.keys().filter(|place| overlaps((place.from, place.to), (from, to))) {
+            let of_line = |amount: &&Amount| amount.line_began == Some(from) && amount.place.to <= to;
+            for Amount { place, .. } in page.old.values().filter(of_line) {
                 let terms = &self.dictionary.sort(self.connection, place.terms)?.terms;
                 let project = terms.project.clone();
                 own.push(Owned { from: place.from, to: place.to, project, wasted: terms.wasted, gpus: terms.gpus });
