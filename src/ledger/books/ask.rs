@@ -21,8 +21,8 @@ use crate::rules::spend::{
 
 const BOOKS: &str = "SELECT key, account FROM book";
 const SINCE: &str = "SELECT book, MIN(since) FROM billable WHERE since IS NOT NULL GROUP BY book";
-const ITEMS: &str = "
-    SELECT key, book, since, lines, longest FROM billable WHERE since < $1 AND (book = $2 OR $2 IS NULL) ORDER BY key";
+const ITEMS: &str = "SELECT key, book, since, lines, longest FROM billable WHERE since < $1 ORDER BY key";
+const ITEMS_OF: &str = "SELECT key, book, since, lines, longest FROM billable WHERE since < $1 AND book = $2";
 /// Names are those of the fleet; of what never was in it, the id.
 const NAMES: &str = "
     SELECT billable.key, book.account, billable.kind, billable.id, billable.generation,
@@ -146,8 +146,7 @@ impl<'c> Reader<'c> {
     /// slow only with large books.
     fn days(&self, period: Period) -> Result<Rows, LedgerError> {
         if self.state == State::Elsewhere {
-            let sums =
-                self.from_entries(None, row::millis(period.start(self.zone)), row::millis(period.end(self.zone)))?;
+            let sums = self.add_entries_up(row::millis(period.start(self.zone)), row::millis(period.end(self.zone)))?;
             return Ok(sums.into_days().into_iter().collect());
         }
         self.rows(DAYS, day_number(period.from), day_number(period.to))
@@ -162,7 +161,7 @@ impl<'c> Reader<'c> {
         }
         let bounds = |period: Period| (row::millis(period.start(self.zone)), row::millis(period.end(self.zone)));
         let (from, to) = period.map_or((i64::MIN, i64::MAX), bounds);
-        Ok(self.from_entries(None, from, to)?.into_months().into_iter().collect())
+        Ok(self.add_entries_up(from, to)?.into_months().into_iter().collect())
     }
 
     fn rows(&self, sql: &str, from: i64, to: i64) -> Result<Rows, LedgerError> {
@@ -179,18 +178,20 @@ impl<'c> Reader<'c> {
         Ok(found)
     }
 
-    /// Adds entries up between two times.
-    fn from_entries(&self, book: Option<i64>, from: i64, to: i64) -> Result<Deltas, LedgerError> {
+    /// Adds all entries up between two times.
+    fn add_entries_up(&self, from: i64, to: i64) -> Result<Deltas, LedgerError> {
         let mut sums = Deltas::default();
+        let keys: HashMap<&Sort, i64> = self.sorts.iter().map(|(key, sort)| (sort, *key)).collect();
         let mut without_gpus = HashMap::new();
-        for item in self.items(book, to)? {
+        for item in self.items(ITEMS, params![to])? {
             for entry in self.entries_of(&item, from, to)? {
-                let key = match &entry {
-                    Found::Piece(piece) => piece.terms,
-                    Found::Amount(amount) => amount.place.terms,
-                };
+                let key = entry.terms();
                 let Some(sort) = self.sorts.get(&key) else { continue };
-                let summed = *without_gpus.entry(key).or_insert_with(|| self.without_gpus(key, sort));
+                // Where there is no such sort, any will do: cells show no GPUs in any case.
+                let summed = *without_gpus.entry(key).or_insert_with(|| {
+                    let terms = Terms { gpus: 0, ..sort.terms.clone() };
+                    keys.get(&Sort { terms, ..sort.clone() }).copied().unwrap_or(key)
+                });
                 match entry {
                     Found::Piece(piece) => sums.add_piece(&item, summed, sort, &piece, 1, self.zone),
                     Found::Amount(amount) => {
@@ -202,19 +203,9 @@ impl<'c> Reader<'c> {
         Ok(sums)
     }
 
-    /// The number of the same sort without GPUs, where there is one: cells show none in any case.
-    fn without_gpus(&self, key: i64, sort: &Sort) -> i64 {
-        let is_it = |other: &Sort| {
-            let terms = Terms { gpus: 0, ..sort.terms.clone() };
-            *other == Sort { terms, ..sort.clone() }
-        };
-        self.sorts.iter().find(|(_, other)| is_it(other)).map_or(key, |(key, _)| *key)
-    }
-
-    /// What began before a time.
-    fn items(&self, book: Option<i64>, before: i64) -> Result<Vec<Item>, LedgerError> {
-        let mut statement = self.connection.prepare_cached(ITEMS)?;
-        let items = statement.query_map(params![before, book], read_item)?;
+    fn items(&self, sql: &str, values: impl rusqlite::Params) -> Result<Vec<Item>, LedgerError> {
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let items = statement.query_map(values, read_item)?;
         Ok(items.collect::<Result<_, _>>()?)
     }
 
@@ -255,7 +246,7 @@ impl<'c> Reader<'c> {
             self.months(Some(period))?
         } else {
             let (from, to) = (row::millis(period.start(self.zone)), row::millis(period.end(self.zone)));
-            self.from_entries(None, from, to)?.into_months().into_iter().collect()
+            self.add_entries_up(from, to)?.into_months().into_iter().collect()
         };
         let mut sums: BTreeMap<(i64, i64), Sum> = BTreeMap::new();
         for ((billable, _, terms), (amount, gpu_ms)) in rows {
@@ -324,31 +315,19 @@ impl<'c> Reader<'c> {
 
     /// An entry, or the part of it that lies between two times.
     fn entry(&self, found: Found, from: i64, to: i64) -> Option<Entry> {
-        let (start, end, terms) = match &found {
-            Found::Piece(Piece { from, to, terms, .. }) => (*from, *to, *terms),
-            Found::Amount(Amount { place: Place { from, to, terms }, .. }) => (*from, *to, *terms),
-        };
-        let sort = self.sorts.get(&terms)?;
-        let (first, last) = (time(start.max(from)), time(end.min(to)));
-        let (rate, amount) = match found {
-            Found::Piece(piece) => {
-                let rate = Rate::from_picos(piece.rate, sort.currency);
-                (Some(rate), Exact::over(rate, first, last))
-            }
-            Found::Amount(amount) if start == end => (None, amount.amount),
-            Found::Amount(amount) => {
-                let until = |at| amount.amount.until(at, time(start), time(end));
-                (None, until(last) - until(first))
-            }
+        let sort = self.sorts.get(&found.terms())?;
+        let (start, end, rate) = match &found {
+            Found::Piece(piece) => (piece.from, piece.to, Some(Rate::from_picos(piece.rate, sort.currency))),
+            Found::Amount(amount) => (amount.place.from, amount.place.to, None),
         };
         Some(Entry {
-            from: first,
-            to: last,
+            from: time(start.max(from)),
+            to: time(end.min(to)),
             terms: sort.terms.clone(),
             evidence: sort.evidence,
             replaced: sort.is_replaced(),
             rate,
-            amount,
+            amount: found.amount(from, to),
             currency: sort.currency,
         })
     }
@@ -381,8 +360,10 @@ impl<'c> Reader<'c> {
             vec![(from, to)]
         };
         for (from, to) in edges {
-            let sums = self.from_entries(Some(book), from, to)?.into_days();
-            charged += sums.into_iter().filter(|((_, _, terms), _)| counts(*terms)).map(|(_, (sum, _))| sum).sum();
+            for item in self.items(ITEMS_OF, params![to, book])? {
+                let found = self.entries_of(&item, from, to)?.into_iter();
+                charged += found.filter(|found| counts(found.terms())).map(|found| found.amount(from, to)).sum();
+            }
         }
         Ok(charged)
     }
@@ -393,6 +374,30 @@ enum Found {
     /// Cut to what was asked for.
     Piece(Piece),
     Amount(Amount),
+}
+
+impl Found {
+    fn terms(&self) -> i64 {
+        match self {
+            Found::Piece(piece) => piece.terms,
+            Found::Amount(amount) => amount.place.terms,
+        }
+    }
+
+    /// What it comes to between two times. One of a moment is there as a whole.
+    fn amount(&self, from: i64, to: i64) -> Exact {
+        match self {
+            // The currency is of no weight here.
+            Found::Piece(piece) => {
+                Exact::over(Rate::from_picos(piece.rate, Currency::USD), time(piece.from), time(piece.to))
+            }
+            Found::Amount(Amount { place, amount, .. }) if place.from == place.to => *amount,
+            Found::Amount(Amount { place, amount, .. }) => {
+                let until = |at| amount.until(time(at), time(place.from), time(place.to));
+                until(place.to.min(to)) - until(place.from.max(from))
+            }
+        }
+    }
 }
 
 /// Whether an amount has a part between two times. One of a moment belongs to the time that it begins.

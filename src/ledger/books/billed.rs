@@ -82,11 +82,10 @@ impl Books<'_> {
                 new: BTreeMap::new(),
             });
             let (began, ended) = (row::millis(line.from), row::millis(line.to).max(row::millis(line.from)));
-            if began < from || ended > to {
-                // It reaches beyond what was asked for: what stands there already is the same line.
+            if began < from {
+                // It began before what was asked for, and may stand there already.
                 let there = self.amounts(&known.item, component, began, ended)?;
-                let same = |amount: &Amount| overlaps((amount.place.from, amount.place.to), (began, ended));
-                let there = there.into_iter().filter(|amount| amount.line_began.is_some() && same(amount));
+                let there = there.into_iter().filter(|amount| amount.line_began == Some(began));
                 known.old.extend(there.map(|amount| (amount.place, amount)));
             }
             let currency = line.amount.currency;

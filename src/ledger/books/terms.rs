@@ -1,6 +1,7 @@
 //! The dictionary of the books: all that sums tell apart, under one number.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use providers::model::Component;
@@ -132,12 +133,14 @@ impl Dictionary {
     }
 
     pub fn sort(&mut self, connection: &Connection, key: i64) -> Result<&Sort, LedgerError> {
-        if !self.sorts.contains_key(&key) {
-            let sort = connection.prepare_cached(READ)?.query_row([key], |row| Ok(read(row))).optional()?.flatten();
-            let sort = sort.ok_or_else(|| LedgerError::Damaged { why: format!("the terms {key} cannot be read") })?;
-            self.sorts.insert(key, sort);
+        match self.sorts.entry(key) {
+            Entry::Occupied(known) => Ok(known.into_mut()),
+            Entry::Vacant(place) => {
+                let sort = connection.prepare_cached(READ)?.query_row([key], |row| Ok(read(row))).optional()?;
+                let unreadable = || LedgerError::Damaged { why: format!("the terms {key} cannot be read") };
+                Ok(place.insert(sort.flatten().ok_or_else(unreadable)?))
+            }
         }
-        Ok(&self.sorts[&key])
     }
 
     /// The number of the same sort without GPUs, under which it is summed up.
