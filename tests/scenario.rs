@@ -200,6 +200,7 @@ fn settings_outlive_absences_and_a_restart() {
         instances_seen: None,
         storage_seen: None,
         billed_to: None,
+        unwatched_noted: false,
     };
     let mut again = Story::opened(&["me"], "10:05:00");
     again.world(WorldEvent::Collector(Collector::Us));
@@ -490,6 +491,7 @@ fn a_second_screen_performs_no_world_effects_until_it_takes_over() {
         instances_seen: None,
         storage_seen: None,
         billed_to: None,
+        unwatched_noted: false,
     };
     let memory = Memory { accounts: vec![account], instances: vec![known], ..Memory::default() };
     story.remember(memory.clone());

@@ -1,6 +1,6 @@
 //! The figures that the program promises, measured and put beside their limits in one table.
 //!
-//!     cargo bench --bench figures                   all of them, in under four minutes
+//!     cargo bench --bench figures                   all of them, in about six minutes
 //!     cargo bench --bench figures -- start frame    those whose name holds one of the words
 //!
 //! The limits count on a machine with two cores that has little else to do. Each line shows the median, the
@@ -14,6 +14,7 @@
 #[path = "../../tests/support/mod.rs"]
 mod support;
 
+mod books;
 mod measure;
 mod program;
 mod refresh;
@@ -26,7 +27,7 @@ use measure::Measured;
 type Measure = fn() -> Vec<Measured>;
 
 /// What can be asked for by name.
-const FIGURES: [(&str, Measure); 7] = [
+const FIGURES: [(&str, Measure); 8] = [
     ("start", program::start),
     ("frame", screen::frame),
     ("keys", screen::keys),
@@ -34,6 +35,7 @@ const FIGURES: [(&str, Measure); 7] = [
     ("hanging", program::hanging),
     ("quiet", program::quiet),
     ("refresh", refresh::refresh),
+    ("year", books::year),
 ];
 
 fn main() {

@@ -68,7 +68,7 @@ pub fn instance(n: usize, look: usize, now: Timestamp) -> Instance {
     let kept = vec![place(DataKind::VolumeDisk, "/workspace")];
     let lost = vec![place(DataKind::ContainerDisk, "/")];
     Instance {
-        id: ResourceId::new(format!("k3x{n:011}")),
+        id: instance_id(n),
         name: Some(format!("{}-{n:05}", ["llama-ft", "sweep", "训练", "notebook"][n % 4])),
         phase,
         provider_phase: Some("RUNNING".to_owned()),
@@ -107,6 +107,11 @@ pub fn instance(n: usize, look: usize, now: Timestamp) -> Instance {
     }
 }
 
+/// The provider's id of the `n`th instance of an account.
+pub fn instance_id(n: usize) -> ResourceId {
+    ResourceId::new(format!("k3x{n:011}"))
+}
+
 /// An account's name.
 pub fn account(n: usize) -> AccountName {
     AccountName::new(format!("team-{n:02}"))
@@ -134,6 +139,7 @@ pub fn memory(name: &AccountName, provider: &str, now: Timestamp) -> AccountMemo
         instances_seen: None,
         storage_seen: None,
         billed_to: None,
+        unwatched_noted: false,
     }
 }
 

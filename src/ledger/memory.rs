@@ -114,6 +114,7 @@ impl Ledger {
 
     /// Writes down what one poll changed. Usage is not kept: it changes at every look.
     pub fn keep(&mut self, keep: &Keep) -> Result<(), LedgerError> {
+        let zone = self.zone.clone();
         self.write(Durability::Soon, |transaction| {
             let account = &keep.account;
             transaction.prepare_cached(KEEP_ACCOUNT)?.execute(params![
@@ -135,7 +136,7 @@ impl Ledger {
                 };
                 keep_one(&mut upsert, known, known.row.name.as_deref(), phase)?;
             }
-            books::enter(transaction, &keep.entries)
+            books::enter(transaction, &zone, keep)
         })
     }
 

@@ -171,9 +171,10 @@ impl Ledger {
         for connection in [Some(&self.main), self.durable.as_ref()].into_iter().flatten() {
             open::keep_log(connection, true)?;
         }
-        *self = Ledger { read_only: true, ..Ledger::in_memory()? };
+        let zone = self.zone.clone();
+        *self = Ledger { read_only: true, zone: zone.clone(), ..Ledger::in_memory()? };
         let (ledger, notices) = open::replace(place, why, now, &open::Schema::current())?;
-        *self = ledger;
+        *self = Ledger { zone, ..ledger };
         Ok(notices)
     }
 

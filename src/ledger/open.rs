@@ -290,9 +290,10 @@ pub(super) fn layout(connection: &Connection) -> Result<i32, LedgerError> {
 fn has_tables(connection: &Connection) -> Result<bool, LedgerError> {
     const TABLES: &str = "
         SELECT COUNT(*) FROM sqlite_master WHERE type = 'table'
-        AND name IN ('account', 'resource', 'setting', 'operation', 'journal', 'collector')";
+        AND name IN ('account', 'resource', 'setting', 'operation', 'journal', 'collector', 'book', 'billable', 'open',
+                     'terms', 'span', 'amount', 'imported', 'day_sum', 'month_sum', 'added_up', 'balance')";
     let found: i64 = connection.query_row(TABLES, [], |row| row.get(0))?;
-    Ok(found == 6)
+    Ok(found == 17)
 }
 
 /// Puts a ledger at a path where there is nothing: the last good copy if there is one and it is `wanted`,

@@ -201,9 +201,11 @@ fn damage_that_shows_later_is_set_aside_at_the_recall() {
     let dir = folder();
     filled(&dir);
     copies::back_up(&file(&dir)).unwrap();
+    let root = "SELECT rootpage FROM sqlite_master WHERE name = 'resource'";
+    let root: u32 = Connection::open(file(&dir)).unwrap().query_row(root, [], |row| row.get(0)).unwrap();
+    let root = root as usize;
     let mut content = fs::read(file(&dir)).unwrap();
-    // All but the pages with the layout and its number.
-    content[4096 * 4..].fill(0);
+    content[4096 * (root - 1)..4096 * root].fill(0);
     fs::write(file(&dir), &content).unwrap();
 
     let mut ledger = open(&dir);
@@ -280,6 +282,36 @@ fn an_older_ledger_is_copied_before_its_layout_changes() {
     // And the change is made once.
     let (_, notices) = open_in(dir.path(), at("10:00"), &Schema::with_step(LATER)).unwrap();
     assert_eq!(notices, []);
+}
+
+/// The ledgers of the first release have no books.
+#[test]
+fn a_ledger_of_the_first_layout_keeps_its_rows_and_gets_books() {
+    let (dir, present) = (folder(), folder());
+    filled(&present);
+    let first = || (Schema::current().migrations)().into_iter().filter(|step| step.version() == 1).collect();
+    let mut old = Connection::open(file(&dir)).unwrap();
+    old.pragma_update(None, "application_id", APPLICATION_ID).unwrap();
+    Schema { version: 1, migrations: Box::new(first) }.bring_up(&mut old).unwrap();
+    old.execute("ATTACH $1 AS present", [file(&present).to_str().unwrap()]).unwrap();
+    old.execute_batch(
+        "INSERT INTO account SELECT * FROM present.account;
+        UPDATE account SET state = json_remove(state, '$.row.billed_to', '$.row.unwatched_noted');
+        INSERT INTO resource SELECT * FROM present.resource;
+        INSERT INTO setting SELECT * FROM present.setting;",
+    )
+    .unwrap();
+    drop(old);
+
+    let (mut ledger, notices) = open_telling(&dir);
+    let backup = beside(&file(&dir), ".backup-v1");
+    assert_eq!(notices, [LedgerNotice::BackedUp { kept_as: backup.display().to_string() }]);
+    assert_eq!(known(&mut ledger), (40, vec!["vision".to_owned()]));
+    ledger.keep(&spent("pod-00", at("08:00"), at("09:00"))).unwrap();
+    let summed = ledger.sum_up("2026-11-30".parse().unwrap()).unwrap();
+    assert_eq!(summed.rows.len(), 40);
+    assert_eq!(summed.since, Some(at("08:00")));
+    assert_eq!(layout(&Connection::open(backup).unwrap()).unwrap(), 1);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::rules::fleet::{AsOf, Known};
 use crate::rules::memory::{AccountMemory, Keep, LedgerNotice, Owner};
 use crate::rules::plan::Target;
 use crate::rules::saga::{Authority, OpId, Operation, Outcome, Step};
-use crate::rules::spend::Entries;
+use crate::rules::spend::{Charge, Entries, Evidence, Span, Terms};
 
 /// A moment of 30 November 2026, `HH:MM` or `HH:MM:SS` in UTC.
 pub fn at(clock: &str) -> Timestamp {
@@ -139,12 +139,22 @@ pub fn account() -> AccountMemory {
         instances_seen: None,
         storage_seen: None,
         billed_to: None,
+        unwatched_noted: false,
     }
 }
 
 /// What a poll keeps: the account and some machines.
 pub fn keep(instances: Vec<Known<Instance>>) -> Keep {
     Keep { account: account(), instances, storage: vec![], entries: Entries::default() }
+}
+
+/// What a look keeps that closes a time of an instance at two dollars an hour.
+pub fn spent(id: &str, from: Timestamp, to: Timestamp) -> Keep {
+    let component = Component::Compute;
+    let terms = Terms { component, charge: Charge::Certain, wasted: false, project: None, gpus: 2 };
+    let identity = identity(ResourceKind::Instance, id);
+    let span = Span { identity, terms, rate: usd("2"), from, to, evidence: Evidence::Observed };
+    Keep { entries: Entries { spans: vec![span], ..Entries::default() }, ..keep(vec![]) }
 }
 
 pub fn operation(id: i64, step: Step) -> Operation {

@@ -31,6 +31,9 @@ pub struct AccountMemory {
     /// What the provider billed is in the books up to then.
     #[serde(default)]
     pub billed_to: Option<Timestamp>,
+    /// Somebody knows that nobody watches it any more: what runs there is no news. Watching it again ends that.
+    #[serde(default)]
+    pub unwatched_noted: bool,
 }
 
 /// What one poll changed: the account's line every time, of its resources only those that differ.

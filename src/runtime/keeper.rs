@@ -78,7 +78,7 @@ impl Keeper {
             if let (Some(report), Some(path)) = (report, ledger.as_ref().and_then(Ledger::path)) {
                 look_after(path.to_owned(), report);
             }
-            Desk { ledger, owner, outbox, collector: None, forestalled: BTreeSet::new() }.serve(todo);
+            Desk::new(ledger, owner, outbox).serve(todo);
         })?;
         Ok(Keeper { work, thread: Some(thread) })
     }
@@ -193,11 +193,31 @@ struct Desk {
     collector: Option<Collector>,
     /// Actions that were not begun, until the state has heard of it and ends them.
     forestalled: BTreeSet<OpId>,
+    /// The fleet was recalled, which comes first.
+    recalled: bool,
+    /// The books are being added up, a piece whenever there is nothing else to do.
+    adding_up: bool,
+    /// The day whose sums are wanted when that is done.
+    wanted: Option<Date>,
 }
 
 impl Desk {
+    fn new(ledger: Option<Ledger>, owner: Owner, outbox: Outbox) -> Self {
+        let (collector, forestalled) = (None, BTreeSet::new());
+        Desk { ledger, owner, outbox, collector, forestalled, recalled: false, adding_up: false, wanted: None }
+    }
+
     fn serve(mut self, todo: mpsc::Receiver<Work>) {
-        for work in todo {
+        loop {
+            let work = match todo.try_recv() {
+                Err(mpsc::TryRecvError::Empty) if self.adding_up && self.recalled => {
+                    self.add_up_more();
+                    continue;
+                }
+                Err(mpsc::TryRecvError::Empty) => todo.recv().ok(),
+                work => work.ok(),
+            };
+            let Some(work) = work else { return };
             match work {
                 Work::Claim => self.claim(),
                 Work::Recall => self.recall(),
@@ -248,6 +268,33 @@ impl Desk {
         if collector == Collector::Us {
             self.take_up_orphans();
         }
+        // Whoever only looks on leaves the sums to the one who writes.
+        let unfinished = self.ledger.as_ref().is_some_and(|ledger| matches!(ledger.is_unfinished(), Ok(true)));
+        self.adding_up = collector == Collector::Us && unfinished;
+        if !self.adding_up {
+            self.sum_up_wanted();
+        }
+    }
+
+    /// One piece. An error ends it until the next claim: nothing is lost but time.
+    fn add_up_more(&mut self) {
+        self.adding_up = match self.ledger.as_mut().map(Ledger::add_up_more) {
+            None => false,
+            Some(Ok(more)) => more,
+            Some(Err(error)) => {
+                tracing::warn!(%error, "the books cannot be added up anew");
+                false
+            }
+        };
+        if !self.adding_up {
+            self.sum_up_wanted();
+        }
+    }
+
+    fn sum_up_wanted(&mut self) {
+        if let Some(day) = self.wanted.take() {
+            self.sum_up(day);
+        }
     }
 
     /// What a command beside us left under way, or was killed over, is ours to see to. Of another host's
@@ -278,9 +325,14 @@ impl Desk {
         };
         memory.unfinished.retain(|(operation, owner)| is_orphaned(operation, owner, &self.owner));
         self.outbox.put(Event::World(WorldEvent::Remembered { memory: Box::new(memory), notices }));
+        self.recalled = true;
     }
 
     fn sum_up(&mut self, day: Date) {
+        if self.adding_up {
+            self.wanted = Some(day);
+            return;
+        }
         // Without an answer the sums are unknown: nobody takes them for zero.
         match self.ledger.as_mut().map(|ledger| ledger.sum_up(day)) {
             None => {}
@@ -411,12 +463,12 @@ fn process_is_alive(_: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::samples::{at, done, folder, operation, owner, sending};
+    use crate::ledger::samples::{at, done, folder, operation, owner, sending, spent};
     use crate::rules::saga::Step;
     use crate::runtime::Inbox;
 
     fn desk(ledger: Option<Ledger>, owner: Owner, outbox: Outbox) -> Desk {
-        Desk { ledger, owner, outbox, collector: None, forestalled: BTreeSet::new() }
+        Desk::new(ledger, owner, outbox)
     }
 
     async fn record_and_send(state_dir: PathBuf) -> (bool, Vec<Event>) {
@@ -443,6 +495,40 @@ mod tests {
         assert!(!sent);
         let not_recorded = |event: &Event| matches!(event, Event::World(WorldEvent::NotRecorded { .. }));
         assert!(told.iter().any(not_recorded), "{told:?}");
+    }
+
+    /// After a change of zone: what waits for whole sums is answered when they are, and nothing waits for it.
+    #[tokio::test]
+    async fn sums_are_told_when_the_books_are_added_up_in_the_zone() {
+        let dir = folder();
+        let (mut ledger, _) = Ledger::open(dir.path(), at("10:00")).unwrap();
+        // The last day of November here is the first of December there, from 16:00 on.
+        let (from, to) = (at("15:00"), at("20:00"));
+        ledger.keep(&spent("a", from, to)).unwrap();
+        drop(ledger);
+
+        let (mut inbox, outbox) = Inbox::new();
+        let keeper = Keeper::start(dir.path().to_owned(), owner(std::process::id()), outbox, false).unwrap();
+        keeper.use_zone(TimeZone::get("Asia/Shanghai").unwrap());
+        keeper.claim();
+        keeper.sum_up("2026-12-01".parse().unwrap());
+        keeper.recall();
+        let mut told = Vec::new();
+        let summed = loop {
+            match inbox.next().await.unwrap() {
+                Event::World(WorldEvent::Summed(summed)) => break summed,
+                other => told.push(other),
+            }
+        };
+        assert!(matches!(
+            told[..],
+            [Event::World(WorldEvent::Collector(_)), Event::World(WorldEvent::Remembered { .. })]
+        ));
+        let month = summed.month.of(providers::money::Currency::USD);
+        assert_eq!(month.total().amount().to_string(), "8");
+        keeper.end(true);
+        let (ledger, _) = Ledger::open(dir.path(), at("10:00")).unwrap();
+        assert!(ledger.is_unfinished().unwrap(), "they are those of the other zone");
     }
 
     /// A write of another process that takes long makes nobody the collector who was none.

@@ -40,7 +40,7 @@ pub fn remember(world: &mut World, memory: &Memory) {
             .chain(storage.filter(|known| !known.is_gone()).map(|known| known.rates().upper()))
             .filter(|burn| !burn.is_zero())
             .collect();
-        if !rates.is_empty() {
+        if !rates.is_empty() && !account.unwatched_noted {
             spending.unwatched.push(Unwatched {
                 account: account.name.clone(),
                 provider: account.provider.clone(),

@@ -361,6 +361,7 @@ fn keep_of(world: &World, name: &AccountName, entries: Entries) -> Option<Keep> 
         instances_seen: spending.meter.horizon(name, ResourceKind::Instance),
         storage_seen: spending.meter.horizon(name, ResourceKind::Storage),
         billed_to: spending.billing.get(name).and_then(|billing| billing.billed_to),
+        unwatched_noted: false,
     };
     Some(Keep { account, instances: Vec::new(), storage: Vec::new(), entries })
 }

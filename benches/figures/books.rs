@@ -1,0 +1,146 @@
+//! The books of a year: 10,000 instances whose rates change every day.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+use providers::model::{Balance, Component, Granularity, Identity};
+use providers::money::{Currency, Money, Rate};
+use rentop::ledger::Ledger;
+use rentop::rules::fleet::AsOf;
+use rentop::rules::memory::{AccountMemory, Keep};
+use rentop::rules::spend::{Charge, Entries, Evidence, OpenLine, Period, Question, Running, Span, Sums, Terms};
+use rust_decimal::Decimal;
+
+use crate::measure::{Judged, Measured};
+use crate::rented;
+
+const ACCOUNTS: usize = 50;
+const EACH: usize = 200;
+const PROJECTS: usize = 20;
+const DAYS: i64 = 365;
+const ROUNDS: usize = 100;
+
+/// The time that a month's spend by project takes, and the size of the file.
+pub fn year() -> Vec<Measured> {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let start: Timestamp = "2025-11-29T12:00:00Z".parse().expect("a time");
+    let end = start + SignedDuration::from_hours(24 * DAYS);
+    let (mut ledger, _) = Ledger::open(folder.path(), end).expect("a folder of our own");
+    ledger.use_zone(TimeZone::get("Europe/Berlin").expect("a zone")).expect("a new ledger");
+    while ledger.add_up_more().expect("a new ledger") {}
+    for account in 0..ACCOUNTS {
+        let name = rented::account(account);
+        let instances = rented::known(&name, 0..EACH, start);
+        let (storage, entries) = (Vec::new(), Entries::default());
+        ledger.keep(&Keep { account: remembered(account, None), instances, storage, entries }).expect("a sound ledger");
+    }
+    let written: Vec<Duration> = (0..DAYS)
+        .map(|day| {
+            let began = Instant::now();
+            let now = start + SignedDuration::from_hours(24 * (day + 1));
+            let keep = Keep {
+                account: remembered(0, None),
+                instances: Vec::new(),
+                storage: Vec::new(),
+                entries: day_of_all(day, start),
+            };
+            ledger.keep(&keep).expect("a sound ledger");
+            // The month that is asked for has balances too.
+            if day >= DAYS - 31 {
+                for account in 0..ACCOUNTS {
+                    let entries = Entries::default();
+                    let account = remembered(account, Some((now, 10_000 - day)));
+                    ledger
+                        .keep(&Keep { account, instances: Vec::new(), storage: Vec::new(), entries })
+                        .expect("a sound ledger");
+                }
+            }
+            began.elapsed()
+        })
+        .collect();
+
+    let month = Period::month(Date::constant(2026, 11, 1));
+    let asked: Vec<Duration> = (0..ROUNDS)
+        .map(|_| {
+            let began = Instant::now();
+            let answer = ledger.answer(&Question::Days(month)).expect("a sound ledger");
+            let mut projects: HashMap<_, Sums> = HashMap::new();
+            for cell in &answer.cells {
+                projects.entry(cell.terms.project.clone()).or_default().add_cell(cell);
+            }
+            assert!(!answer.unfinished && projects.len() == PROJECTS && answer.balances.len() == ACCOUNTS);
+            began.elapsed()
+        })
+        .collect();
+    let summed: Vec<Duration> = (0..5)
+        .map(|_| {
+            let began = Instant::now();
+            let summed = ledger.sum_up(Date::constant(2026, 11, 28)).expect("a sound ledger");
+            assert_eq!(summed.rows.len(), ACCOUNTS * EACH);
+            began.elapsed()
+        })
+        .collect();
+    drop(ledger);
+    let bytes: u64 = std::fs::read_dir(folder.path())
+        .expect("a folder of our own")
+        .map(|file| file.and_then(|file| file.metadata()).expect("a file of our own").len())
+        .sum();
+    vec![
+        Measured::times("month's spend by project, 10,000 resources × 1 year", Judged::P99, 20.0, &asked),
+        Measured::new("  the ledger's file", "MB", Judged::Worst, 500.0, vec![bytes as f64 / 1e6]),
+        Measured::times("  all sums of the screen", Judged::Median, 500.0, &summed).beside(),
+        Measured::times("  a day's 20,000 changes written", Judged::Median, 1000.0, &written).beside(),
+    ]
+}
+
+fn remembered(n: usize, balance: Option<(Timestamp, i64)>) -> AccountMemory {
+    let balance = balance.map(|(as_of, cash)| AsOf {
+        value: Balance { cash: Money::new(Decimal::from(cash), Currency::USD), voucher: None, provider_burn: None },
+        as_of,
+    });
+    AccountMemory {
+        name: rented::account(n),
+        provider: "runpod".into(),
+        as_of: None,
+        last_complete: None,
+        tenant: None,
+        balance,
+        instances_seen: None,
+        storage_seen: None,
+        billed_to: None,
+        unwatched_noted: false,
+    }
+}
+
+/// What one day closes: compute and disk of every instance, each at its own time of day.
+fn day_of_all(day: i64, start: Timestamp) -> Entries {
+    let mut entries = Entries::default();
+    for account in 0..ACCOUNTS {
+        for n in 0..EACH {
+            let id = rented::instance_id(n);
+            let kind = providers::model::ResourceKind::Instance;
+            let identity = Identity { account: rented::account(account), kind, id, generation: 0 };
+            let from = start + SignedDuration::from_millis(day * 86_400_000 + n as i64 * 123_457);
+            let to = from + SignedDuration::from_hours(24);
+            let project = Some(format!("project-{}", (account * 4 + n % 4) % PROJECTS).into());
+            let evidence = if (day as usize + n).is_multiple_of(9) { Evidence::Inferred } else { Evidence::Observed };
+            let mut lines = Vec::new();
+            for (component, gpus, picos) in
+                [(Component::Compute, 2, 2_390_000_000_000), (Component::Disk, 0, 6_944_444_444)]
+            {
+                let charge = Charge::Certain;
+                let terms = Terms { component, charge, wasted: n.is_multiple_of(12), project: project.clone(), gpus };
+                let rate = |day: i64| Rate::from_picos(picos + day * 1_000_000 + n as i64, Currency::USD);
+                let (identity, rate_then) = (identity.clone(), rate(day));
+                entries.spans.push(Span { identity, terms: terms.clone(), rate: rate_then, from, to, evidence });
+                lines.push(OpenLine { terms, rate: rate(day + 1), from: to, run_from: start });
+            }
+            let running = Running { lines, seen: None, running: true, granularity: Granularity::Exact };
+            entries.open.insert(identity, Some(running));
+        }
+    }
+    entries
+}
