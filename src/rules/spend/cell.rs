@@ -7,7 +7,7 @@ use providers::model::{AccountName, Component, Identity};
 use providers::money::Currency;
 use serde::{Deserialize, Serialize};
 
-use super::{Charge, Evidence, Exact, Lump, Span, Terms};
+use super::{Charge, Evidence, Exact, Lump, Part, Span, Terms};
 
 /// What money was spent on.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -128,8 +128,13 @@ pub struct Sums(pub BTreeMap<Currency, Amounts>);
 
 impl Sums {
     pub fn add_span(&mut self, span: &Span) {
-        let sum = self.0.entry(span.rate.currency).or_default();
-        sum.add(&span.terms, span.evidence, false, span.amount(), span.gpu_ms());
+        self.add_part(&span.part());
+    }
+
+    /// The same of what is not written down yet.
+    pub fn add_part(&mut self, part: &Part<'_>) {
+        let sum = self.0.entry(part.rate.currency).or_default();
+        sum.add(&part.terms, part.evidence, false, part.amount(), part.gpu_ms());
     }
 
     pub fn add_lump(&mut self, lump: &Lump) {
