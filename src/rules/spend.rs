@@ -172,3 +172,10 @@ pub struct Lump {
     pub currency: Currency,
     pub evidence: Evidence,
 }
+
+#[cfg(test)]
+mod cases_tests;
+#[cfg(test)]
+mod driver;
+#[cfg(test)]
+mod property_tests;

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use providers::model::{Component, Granularity, Identity, ResourceKind};
 use rust_decimal::{Decimal, RoundingStrategy};
 
-use super::meter::{OpenLine, Running, span, whole};
+use super::meter::{OpenLine, Running, span};
 use super::{Charge, Charged, Entries, Evidence, Exact, Lump, State, Terms};
 
 /// Writes entries while a look is taken in.
@@ -43,7 +43,7 @@ impl Books {
         }
         if running.is_doubtful() {
             // Once it surely works, its provider's time may tell that it did before.
-            let started_at = charged.state.started_at.map(whole).filter(|at| *at < now).unwrap_or(now);
+            let started_at = charged.state.started_at.filter(|at| *at < now).unwrap_or(now);
             running.since = charged_to.map_or(started_at, |charged_to| charged_to.max(started_at));
         }
         self.keep(identity, &running);
@@ -71,7 +71,7 @@ impl Books {
             .eq(charged.lines.iter().map(|(terms, rate)| (terms, *rate)));
         let restarted = has_restarted(running, &charged, seen, now);
         let told = match () {
-            () if restarted => charged.state.started_at.map(whole),
+            () if restarted => charged.state.started_at,
             () if same => None,
             () => told_change(running, &charged, now),
         };
@@ -135,7 +135,7 @@ impl Books {
     /// tells; what may lie beyond is an upper limit. Returns up to when it was charged.
     pub(super) fn end(&mut self, identity: &Identity, running: Running, charged: Charged, by: Timestamp) -> Timestamp {
         let seen = running.sight(self.before);
-        let told = charged.stopped_at.map(whole).filter(|at| running.state.running && running.since < *at && *at <= by);
+        let told = charged.stopped_at.filter(|at| running.state.running && running.since < *at && *at <= by);
         let end = told.unwrap_or(seen);
         let evidence = if end > seen { Evidence::Inferred } else { Evidence::Observed };
         for line in &running.lines {
@@ -245,19 +245,18 @@ fn continues(line: &OpenLine, terms: &Terms) -> bool {
 
 /// Since when its present state lasts, by the provider's own time.
 fn began(identity: &Identity, charged: &Charged) -> Option<Timestamp> {
-    let began = match identity.kind {
+    match identity.kind {
         ResourceKind::Storage => charged.created_at,
         ResourceKind::Instance if charged.state.running => charged.state.started_at,
         ResourceKind::Instance => charged.stopped_at,
-    };
-    began.map(whole)
+    }
 }
 
 /// It was stopped and started again between two sights of it working.
 fn has_restarted(running: &Running, charged: &Charged, seen: Timestamp, now: Timestamp) -> bool {
     let started_at = charged.state.started_at.filter(|_| running.state.running && charged.state.running);
     // Known before, it began in the future of a clock that is slow.
-    started_at.filter(|at| running.state.started_at != Some(*at)).map(whole).is_some_and(|at| seen < at && at <= now)
+    started_at.filter(|at| running.state.started_at != Some(*at)).is_some_and(|at| seen < at && at <= now)
 }
 
 /// When it began to work or to rest, by the provider's own time.
@@ -265,7 +264,7 @@ fn told_change(running: &Running, charged: &Charged, now: Timestamp) -> Option<T
     let surely = |(terms, _): &(Terms, _)| terms.component == Component::Compute && terms.charge != Charge::Possible;
     if running.is_doubtful() && charged.lines.iter().any(surely) {
         // What may have been charged all along was, when the run is older than the doubt.
-        let at = charged.state.started_at.filter(|_| charged.state.running).map(whole);
+        let at = charged.state.started_at.filter(|_| charged.state.running);
         return at.filter(|at| *at <= now).map(|at| at.max(running.since));
     }
     let at = match (running.state.running, charged.state.running) {
@@ -273,7 +272,7 @@ fn told_change(running: &Running, charged: &Charged, now: Timestamp) -> Option<T
         (true, false) => charged.stopped_at,
         _ => None,
     };
-    at.map(whole).filter(|at| running.since < *at && *at <= now)
+    at.filter(|at| running.since < *at && *at <= now)
 }
 
 const HOUR: SignedDuration = SignedDuration::from_hours(1);

@@ -8,6 +8,7 @@ use providers::model::{
 };
 use providers::money::Rate;
 
+use super::meter::whole;
 use super::{Charge, State, Terms};
 use crate::rules::fleet::{Account, Fleet, Known, Row};
 use crate::rules::schedule;
@@ -92,9 +93,9 @@ impl Charged {
         );
         Charged {
             lines: merged(row.rates.lines.iter().map(|line| (terms(line), line.rate))),
-            state: State { running, started_at: row.started_at, granularity: row.granularity },
-            stopped_at: row.stopped_at,
-            created_at: row.created_at,
+            state: State { running, started_at: told(row.started_at), granularity: row.granularity },
+            stopped_at: told(row.stopped_at),
+            created_at: told(row.created_at),
         }
     }
 
@@ -113,9 +114,16 @@ impl Charged {
             lines: merged(row.rates.lines.iter().map(|line| (terms(line), line.rate))),
             state: State { running: false, started_at: None, granularity: Granularity::Exact },
             stopped_at: None,
-            created_at: row.created_at,
+            created_at: told(row.created_at),
         }
     }
+}
+
+/// A provider's own time, as the books keep times. One from before anybody rented machines by the hour is none:
+/// zero, in some calendar.
+fn told(at: Option<Timestamp>) -> Option<Timestamp> {
+    const FIRST: i64 = 1_000_000_000;
+    at.filter(|at| at.as_second() >= FIRST).map(whole)
 }
 
 fn charge(line: &RateLine, prepaid: bool) -> Charge {

@@ -142,7 +142,3 @@ impl Tally {
 fn bounds(day: Date, zone: &TimeZone) -> (Timestamp, Timestamp) {
     (start_of(day, zone), Period::month(day).start(zone))
 }
-
-#[cfg(test)]
-#[path = "tally_tests.rs"]
-mod tests;
