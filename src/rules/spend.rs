@@ -174,6 +174,8 @@ pub struct Lump {
 }
 
 #[cfg(test)]
+mod accrue_tests;
+#[cfg(test)]
 mod cases_tests;
 #[cfg(test)]
 mod driver;

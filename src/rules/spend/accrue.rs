@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use providers::model::{Component, Granularity, Identity, ResourceKind};
 use rust_decimal::{Decimal, RoundingStrategy};
 
-use super::meter::{OpenLine, Running, span};
+use super::meter::{Ended, OpenLine, Running, span};
 use super::{Charge, Charged, Entries, Evidence, Exact, Lump, State, Terms};
 
 /// Writes entries while a look is taken in.
@@ -25,12 +25,15 @@ impl Books {
         Books { before, now, longest_gap, entries: Entries::default() }
     }
 
-    /// The first sight of a resource. What its provider's own time proves comes before it, but for what it was
-    /// `charged_to` already, before it was gone.
-    pub(super) fn begin(&mut self, identity: &Identity, charged: Charged, charged_to: Option<Timestamp>) -> Running {
-        let now = charged_to.map_or(self.now, |charged_to| charged_to.max(self.now));
-        let proven = began(identity, &charged).filter(|start| *start < now).unwrap_or(now);
-        let start = charged_to.map_or(proven, |charged_to| charged_to.max(proven));
+    /// The first sight of a resource, or of one that was gone. What its provider's own time proves comes before
+    /// it, but for what it was charged already.
+    pub(super) fn begin(&mut self, identity: &Identity, charged: Charged, ended: Option<Ended>) -> Running {
+        let now = ended.map_or(self.now, |ended| ended.perhaps.max(self.now));
+        let proven = |start: Option<Timestamp>| {
+            let start = start.filter(|start| *start < now).unwrap_or(now);
+            ended.map_or(start, |ended| ended.surely.max(start))
+        };
+        let start = proven(began(identity, &charged));
         let lines = charged.lines.iter().map(|(terms, rate)| {
             let run_from = if terms.charge == Charge::Possible { now } else { start };
             OpenLine { terms: terms.clone(), rate: *rate, from: now, run_from }
@@ -43,8 +46,7 @@ impl Books {
         }
         if running.is_doubtful() {
             // Once it surely works, its provider's time may tell that it did before.
-            let started_at = charged.state.started_at.filter(|at| *at < now).unwrap_or(now);
-            running.since = charged_to.map_or(started_at, |charged_to| charged_to.max(started_at));
+            running.since = proven(charged.state.started_at);
         }
         self.keep(identity, &running);
         running
@@ -132,16 +134,18 @@ impl Books {
     }
 
     /// A resource is gone, and was so at `by`. It is charged to its last sight, or to the end that its provider
-    /// tells; what may lie beyond is an upper limit. Returns up to when it was charged.
-    pub(super) fn end(&mut self, identity: &Identity, running: Running, charged: Charged, by: Timestamp) -> Timestamp {
+    /// tells; what may lie beyond is an upper limit.
+    pub(super) fn end(&mut self, identity: &Identity, running: Running, charged: Charged, by: Timestamp) -> Ended {
         let seen = running.sight(self.before);
         let told = charged.stopped_at.filter(|at| running.state.running && running.since < *at && *at <= by);
         let end = told.unwrap_or(seen);
-        let evidence = if end > seen { Evidence::Inferred } else { Evidence::Observed };
+        let gap = end > seen && self.now.duration_since(seen) > self.longest_gap;
+        let evidence = if gap { Evidence::Inferred } else { Evidence::Observed };
         for line in &running.lines {
-            self.write(identity, line, line.from, end.min(seen), Evidence::Observed);
-            self.write(identity, line, seen.max(line.from), end, Evidence::Inferred);
-            self.full_hours(identity, line, running.state, (seen, end), Evidence::Inferred);
+            let observed = if gap { seen } else { end };
+            self.write(identity, line, line.from, observed, Evidence::Observed);
+            self.write(identity, line, observed.max(line.from), end, evidence);
+            self.full_hours(identity, line, running.state, (seen, end), evidence);
             self.last_unit(identity, line, running.state, end, evidence);
             if told.is_none() && line.terms.charge != Charge::Prepaid {
                 let terms = Terms { charge: Charge::Possible, ..line.terms.clone() };
@@ -150,7 +154,7 @@ impl Books {
             }
         }
         self.entries.open.insert(identity.clone(), None);
-        end
+        Ended { surely: end, perhaps: by.max(end) }
     }
 
     fn keep(&mut self, identity: &Identity, running: &Running) {

@@ -96,13 +96,21 @@ struct Horizon {
     longest_gap: Option<SignedDuration>,
 }
 
+/// Up to when a resource that is gone was charged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ended {
+    pub(super) surely: Timestamp,
+    /// Not before `surely`.
+    pub(super) perhaps: Timestamp,
+}
+
 /// All that is being charged.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Meter {
     running: BTreeMap<Identity, Running>,
     horizons: BTreeMap<(AccountName, ResourceKind), Horizon>,
-    /// Up to when resources were charged that are gone: one that comes back is not charged again for that.
-    ended: BTreeMap<Identity, Timestamp>,
+    /// The resources that are gone: one that comes back is not charged again for what it was.
+    ended: BTreeMap<Identity, Ended>,
     /// Accounts that nobody looks at any more: what they cost is counted to the last look.
     unwatched: BTreeSet<AccountName>,
 }
