@@ -212,13 +212,104 @@ fn another_machine_under_the_same_id_is_charged_apart() {
 #[test]
 fn a_start_in_the_future_of_a_slow_clock_begins_no_run_twice() {
     let mut watch = Watch::new();
-    let row = || Instance { granularity: counted(60), ..running(Some("10:00:20")) };
-    for clock in ["10:00:00", "10:00:15", "10:00:30", "10:00:45", "10:01:00"] {
-        look(&mut watch, clock, row());
-    }
+    let row = |hourly| Instance {
+        granularity: counted(60),
+        started_at: Some(at("10:00:20")),
+        ..instance("A", Phase::Running, hourly)
+    };
+    look(&mut watch, "10:00:00", row("3.6"));
+    look(&mut watch, "10:00:15", row("3.6"));
+    // A look at what has changed, when the clock says that it starts.
+    look(&mut watch, "10:00:30", row("7.2"));
     assert_eq!(watch.lumps, []);
     look(&mut watch, "10:01:15", Instance { granularity: counted(60), ..stopped(None) });
-    check(&watch, "10:01:15", [120, 0, 0, 0]);
+    assert_eq!(watch.lumps.len(), 1);
+}
+
+#[test]
+fn what_only_may_be_charged_is_not_rounded_up() {
+    let mut watch = Watch::new();
+    let row = || Instance { granularity: counted(3600), ..starting(None) };
+    look(&mut watch, "10:00:00", row());
+    look(&mut watch, "10:00:15", row());
+    look(&mut watch, "10:00:30", stopped(None));
+    assert_eq!(watch.lumps, []);
+    check(&watch, "10:00:30", [0, 0, 0, 30]);
+}
+
+#[test]
+fn what_was_paid_ahead_costs_nothing_beyond_its_last_sight() {
+    let mut watch = Watch::new();
+    let market = providers::model::Market::Reserved { until: None };
+    let row = |row| Instance { market, ..row };
+    look(&mut watch, "10:00:00", row(running(None)));
+    look(&mut watch, "10:00:15", row(Instance { phase: Phase::Gone, ..running(None) }));
+    let sums = watch.usd("A", at("10:00:15"));
+    assert_eq!((sums.total(), sums.possible, sums.prepaid), Default::default());
+}
+
+/// A provider that says one thing and then another: what was charged stands, and is not charged again.
+#[test]
+fn an_end_within_what_was_charged_already_is_no_end() {
+    let mut watch = Watch::new();
+    look(&mut watch, "10:00:00", stopped(None));
+    look(&mut watch, "11:00:00", running(Some("10:30:00")));
+    look(&mut watch, "11:00:15", gone("10:45:00"));
+    look(&mut watch, "11:00:30", running(Some("10:40:00")));
+    let compute = watch
+        .all(at("11:00:30"))
+        .into_iter()
+        .filter(|span| (span.terms.component, span.terms.charge) == (Component::Compute, super::Charge::Certain));
+    let seconds: i64 = compute.map(|span| span.to.duration_since(span.from).as_secs()).sum();
+    assert_eq!(seconds, 1800 + 30);
+}
+
+/// Found by id, after which the clock is set back before that.
+#[test]
+fn what_its_own_time_proved_is_not_charged_again_by_a_clock_that_was_set_back() {
+    let mut watch = Watch::new();
+    look(&mut watch, "10:00:00", running(None));
+    watch.poll(at("10:00:15"), listed(Vec::new()));
+    watch.poll(at("10:00:30"), listed(Vec::new()));
+    watch.found(at("10:00:31"), &identity("team", "A"), Found::NoSuchId);
+    let row = running(Some("10:00:40"));
+    watch.found(at("10:01:20"), &identity("team", "A"), Found::Instance(Box::new(row.clone())));
+    assert!(watch.meter.running().contains_key(&identity("team", "A")));
+    look(&mut watch, "10:00:50", Instance { rates: Rates::known(), ..stopped(None) });
+    look(&mut watch, "10:01:00", row.clone());
+    look(&mut watch, "10:01:30", row);
+    let total = watch.usd("A", at("10:01:30")).total();
+    assert_eq!(total, Exact::over(usd("3.6"), second(0), second(50)));
+}
+
+/// Gone, the clock set back before that, and back.
+#[test]
+fn what_may_have_been_charged_beyond_its_end_may_not_be_charged_twice() {
+    let mut watch = Watch::new();
+    look(&mut watch, "10:00:00", starting(None));
+    for clock in ["10:00:15", "10:00:30"] {
+        watch.poll(at(clock), listed(Vec::new()));
+    }
+    watch.found(at("10:00:30"), &identity("team", "A"), Found::NoSuchId);
+    check(&watch, "10:00:30", [0, 0, 0, 15]);
+    let mut earlier = Watch::new();
+    look(&mut earlier, "10:00:00", starting(None));
+    earlier.found(at("10:00:20"), &identity("team", "A"), Found::NoSuchId);
+    look(&mut earlier, "09:59:50", gone("08:00:00"));
+    look(&mut earlier, "09:59:55", starting(None));
+    look(&mut earlier, "10:00:30", starting(None));
+    check(&earlier, "10:00:30", [0, 0, 0, 30]);
+}
+
+#[test]
+fn what_is_charged_already_does_not_begin_between_two_looks() {
+    let mut watch = Watch::new();
+    look(&mut watch, "10:00:00", running(None));
+    let known = &watch.fleet.instances[&identity("team", "A")];
+    let charged = super::Charged::instance(&watch.fleet, &watch.settings, known);
+    let look = super::Look::new(&watch.fleet, &"team".into(), providers::model::ResourceKind::Instance, at("10:00:10"));
+    let entries = watch.meter.single(&look, &identity("team", "A"), super::Seen::Now, charged);
+    assert!(entries.is_empty());
 }
 
 #[rstest]
@@ -239,6 +330,8 @@ fn a_clock_that_was_set_back_charges_no_time_again() {
         look(&mut watch, clock, running(None));
     }
     check(&watch, "10:00:30", [30, 0, 0, 0]);
+    look(&mut watch, "09:20:00", running(None));
+    check(&watch, "09:20:00", [30, 0, 0, 0]);
     look(&mut watch, "09:30:00", stopped(None));
     check(&watch, "09:30:00", [30, 0, 0, 0]);
 }

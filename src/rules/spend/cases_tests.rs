@@ -414,10 +414,11 @@ fn prepaid_is_in_no_total() {
     let row = |phase| Instance { market, ..instance("A", phase, "1") };
     watch.poll(at("10:00:00"), listed(vec![row(Phase::Running)]));
     watch.poll(at("11:00:00"), listed(vec![row(Phase::Stopped)]));
-    watch.poll(at("12:30:00"), listed(vec![row(Phase::Stopped)]));
-    let sums = watch.usd("A", at("12:30:00"));
+    watch.poll(at("12:30:00"), listed(vec![row(Phase::Failed)]));
+    watch.poll(at("13:00:00"), listed(vec![row(Phase::Failed)]));
+    let sums = watch.usd("A", at("13:00:00"));
     assert_eq!((sums.total(), sums.wasted, sums.possible), (Exact::ZERO, Exact::ZERO, Exact::ZERO));
-    assert_eq!((sums.prepaid.amount(), sums.unused.amount()), (dec("2.5"), dec("1.5")));
+    assert_eq!((sums.prepaid.amount(), sums.unused.amount()), (dec("3"), dec("2")));
     assert!(sums.gpu_ms > 0, "it worked all the same");
 }
 
@@ -438,4 +439,6 @@ fn what_a_partial_list_lacks_goes_on_as_assumed() {
     assert_eq!(watch.usd("B", at("10:10:00")).assumed, Exact::ZERO);
     watch.poll(at("10:10:00"), listed(vec![running("3.6"), instance("B", Phase::Running, "1")]));
     assert_eq!(amounts(&watch, at("10:10:00")), ["0.6", "0", "0", "0.6", "0"]);
+    watch.poll(at("10:10:15"), listed(vec![running("3.6"), instance("B", Phase::Running, "1")]));
+    assert_eq!(amounts(&watch, at("10:10:15")), ["0.615", "0.015", "0", "0.6", "0"]);
 }

@@ -165,3 +165,24 @@ impl Sums {
 /// Every component, in the order of tables.
 pub const COMPONENTS: [Component; 6] =
     [Component::Compute, Component::Disk, Component::Storage, Component::Ip, Component::Traffic, Component::Other];
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    /// What was billed is known: our own figure for that time, and what only may have been charged in it, stand
+    /// in no total.
+    #[rstest]
+    #[case::certain(Charge::Certain, [0, 0, 7])]
+    #[case::possible(Charge::Possible, [0, 0, 0])]
+    fn what_was_replaced_counts_for_the_drift_alone(#[case] charge: Charge, #[case] expected: [i64; 3]) {
+        let terms = Terms { component: Component::Compute, charge, wasted: true, project: None, gpus: 1 };
+        let mut sums = Amounts::default();
+        sums.add(&terms, Evidence::Observed, true, Exact::from_parts(7, 0), 1);
+        let found = [sums.total() + sums.wasted, sums.possible, sums.replaced];
+        assert_eq!(found, expected.map(|picos| Exact::from_parts(picos, 0)));
+        assert_eq!(sums.drift(), Exact::ZERO - sums.replaced);
+    }
+}
