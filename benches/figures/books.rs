@@ -11,7 +11,7 @@ use providers::money::{Currency, Money, Rate};
 use rentop::ledger::Ledger;
 use rentop::rules::fleet::AsOf;
 use rentop::rules::memory::{AccountMemory, Keep};
-use rentop::rules::spend::{Charge, Entries, Evidence, OpenLine, Period, Question, Running, Span, Sums, Terms};
+use rentop::rules::spend::{Charge, Entries, Evidence, OpenLine, Period, Question, Running, Span, State, Sums, Terms};
 use rust_decimal::Decimal;
 
 use crate::measure::{Judged, Measured};
@@ -138,7 +138,8 @@ fn day_of_all(day: i64, start: Timestamp) -> Entries {
                 entries.spans.push(Span { identity, terms: terms.clone(), rate: rate_then, from, to, evidence });
                 lines.push(OpenLine { terms, rate: rate(day + 1), from: to, run_from: start });
             }
-            let running = Running { lines, seen: None, running: true, granularity: Granularity::Exact };
+            let state = State { running: true, started_at: Some(start), granularity: Granularity::Exact };
+            let running = Running { lines, seen: None, missing: false, since: start, state };
             entries.open.insert(identity, Some(running));
         }
     }

@@ -81,6 +81,8 @@ pub trait Row: Clone + PartialEq {
     fn rates(&self) -> &Rates;
     /// The provider lists it, and says itself that it is no more.
     fn has_ended(&self) -> bool;
+    /// Takes over when it ended from the row that says so.
+    fn take_end(&mut self, last: &Self);
     /// The same row without what changes at every look (usage).
     fn settled(&self) -> Self;
     /// Whether two looks differ in more than usage. It is taken out of the older one.
@@ -109,6 +111,9 @@ impl Row for Instance {
     }
     fn has_ended(&self) -> bool {
         self.phase == Phase::Gone
+    }
+    fn take_end(&mut self, last: &Self) {
+        self.stopped_at = last.stopped_at.or(self.stopped_at);
     }
     fn settled(&self) -> Self {
         Instance { usage: None, ..self.clone() }
@@ -145,6 +150,7 @@ impl Row for StorageItem {
     fn has_ended(&self) -> bool {
         false
     }
+    fn take_end(&mut self, _last: &Self) {}
     fn settled(&self) -> Self {
         self.clone()
     }
@@ -725,6 +731,7 @@ impl<T: Row> Table<T> for BTreeMap<Identity, Known<T>> {
             return self.appear(next, row, now, consequences);
         }
         if row.has_ended() {
+            known.row.take_end(&row);
             return known.end(now, consequences);
         }
         // A provider that does not tell it this time has not changed it.

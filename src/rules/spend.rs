@@ -1,8 +1,9 @@
 //! Spend: what was charged, as spans of time at a rate, each with the evidence for it.
 //!
-//! `lines` says what a resource is charged now and `meter` turns one look after another into spans; `cell`
-//! is what spans add up to, `report` how that is grouped, `period` which days it is for.
+//! `lines` says what a resource is charged now, `meter` holds what is open, and `accrue` turns one look after
+//! another into spans; `cell` is what spans add up to, `report` how that is grouped, `period` which days it is for.
 
+mod accrue;
 mod amount;
 mod billing;
 mod cell;
@@ -21,7 +22,7 @@ pub use billing::Billing;
 pub use cell::{Amounts, Billable, COMPONENTS, Cell, Sums};
 pub use exchange::{Exchange, Fx, Joined};
 pub use lines::{Charged, Look, Seen};
-pub use meter::{Entries, Meter, OpenLine, Running};
+pub use meter::{Entries, Meter, OpenLine, Running, State};
 pub use moment::From;
 pub use period::{Period, by_day, date_of, start_of};
 pub use question::{Answer, Assignment, BalanceChange, Entry, Question};
@@ -29,6 +30,7 @@ pub use report::{By, Group, Key, Report, open_cells};
 pub use rounding::{PLACES, share};
 pub use tally::{RowSums, Summed, Tally};
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -118,12 +120,53 @@ pub struct Span {
 
 impl Span {
     pub fn amount(&self) -> Exact {
+        self.part().amount()
+    }
+
+    /// GPU-milliseconds.
+    pub fn gpu_ms(&self) -> i64 {
+        self.part().gpu_ms()
+    }
+
+    /// All of it.
+    pub fn part(&self) -> Part<'_> {
+        let Span { identity, terms, rate, from, to, evidence } = self;
+        let terms = Cow::Borrowed(terms);
+        Part { identity, terms, rate: *rate, from: *from, to: *to, evidence: *evidence }
+    }
+}
+
+/// A span, or some of its time, that is only looked at.
+#[derive(Clone, Debug)]
+pub struct Part<'a> {
+    pub identity: &'a Identity,
+    pub terms: Cow<'a, Terms>,
+    pub rate: Rate,
+    pub from: Timestamp,
+    /// After `from`.
+    pub to: Timestamp,
+    pub evidence: Evidence,
+}
+
+impl Part<'_> {
+    pub fn amount(&self) -> Exact {
         Exact::over(self.rate, self.from, self.to)
     }
 
     /// GPU-milliseconds.
     pub fn gpu_ms(&self) -> i64 {
         i64::from(self.terms.gpus) * (self.to.as_millisecond() - self.from.as_millisecond()).max(0)
+    }
+
+    /// What of it lies after a time; `None` when nothing does.
+    pub fn since(self, from: Timestamp) -> Option<Self> {
+        (self.to > from).then(|| Part { from: self.from.max(from), ..self })
+    }
+
+    pub fn to_span(&self) -> Span {
+        let Part { identity, terms, rate, from, to, evidence } = self;
+        let (identity, terms) = ((*identity).clone(), terms.clone().into_owned());
+        Span { identity, terms, rate: *rate, from: *from, to: *to, evidence: *evidence }
     }
 }
 
@@ -137,3 +180,12 @@ pub struct Lump {
     pub currency: Currency,
     pub evidence: Evidence,
 }
+
+#[cfg(test)]
+mod accrue_tests;
+#[cfg(test)]
+mod cases_tests;
+#[cfg(test)]
+mod driver;
+#[cfg(test)]
+mod property_tests;

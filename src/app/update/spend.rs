@@ -10,9 +10,9 @@ use providers::money::Burn;
 use crate::app::effect::Effect;
 use crate::app::spending::{SpentTotals, Unwatched};
 use crate::app::state::World;
-use crate::rules::fleet::Consequence;
+use crate::rules::fleet::{Consequence, Trouble};
 use crate::rules::memory::Memory;
-use crate::rules::spend::{Charged, Entries, Look, Meter, Summed, date_of};
+use crate::rules::spend::{Charged, Entries, Look, Meter, Seen, Summed, date_of};
 
 /// Takes the books' memory over.
 pub fn remember(world: &mut World, memory: &Memory) {
@@ -67,22 +67,30 @@ pub fn look(
     let changed: BTreeSet<Identity> = consequences.iter().map(|consequence| consequence.identity().clone()).collect();
     let mut entries = Entries::default();
     for &kind in listed {
-        let look = Look { account: name.clone(), kind, now, longest_gap: world.fleet.interval(name) * 3 };
+        let look = Look::new(&world.fleet, name, kind, now);
         // Who mounts a storage item is not told by the item itself.
         let changed = (kind == ResourceKind::Instance && !reassigned).then_some(&changed);
         let (fleet, settings) = (&world.fleet, &world.settings);
         let meter = &mut world.spending.meter;
         let more = match kind {
             ResourceKind::Instance => {
-                let seen = fleet.instances_of(name).map(|known| Charged::instance(fleet, settings, known, now));
+                let charged = |known| move || Charged::instance(fleet, settings, known);
+                let seen =
+                    fleet.instances_of(name).map(|known| (&known.identity, Seen::of(known, now), charged(known)));
                 meter.look(&look, seen, changed)
             }
             ResourceKind::Storage => {
-                let seen = fleet.storage_of(name).map(|known| Charged::storage(fleet, settings, known, now));
+                let charged = |known| move || Charged::storage(fleet, settings, known);
+                let seen = fleet.storage_of(name).map(|known| (&known.identity, Seen::of(known, now), charged(known)));
                 meter.look(&look, seen, changed)
             }
         };
         entries.append(more);
+    }
+    let trouble = world.fleet.account(name).and_then(|account| account.trouble.as_ref());
+    if trouble.is_some_and(|trouble| matches!(trouble.value, Trouble::SameAs(_))) {
+        // Its resources are the other account's, which counts them from here on.
+        world.spending.meter.leave_unwatched(name);
     }
     note(world, &entries);
     entries
@@ -93,14 +101,20 @@ pub fn single(world: &mut World, consequences: &[Consequence], now: Timestamp) -
     let mut entries = Entries::default();
     for consequence in consequences {
         let (Consequence::Appeared(identity) | Consequence::Gone(identity)) = consequence else { continue };
-        let name = &identity.account;
-        let longest_gap = world.fleet.interval(name) * 3;
-        let look = Look { account: name.clone(), kind: identity.kind, now, longest_gap };
-        let (fleet, settings) = (&world.fleet, &world.settings);
-        let instance = fleet.instances.get(identity).map(|known| Charged::instance(fleet, settings, known, now));
-        let storage = fleet.storage.get(identity).map(|known| Charged::storage(fleet, settings, known, now));
-        if let Some(charged) = instance.or(storage) {
-            entries.append(world.spending.meter.single(&look, charged));
+        let look = Look::new(&world.fleet, &identity.account, identity.kind, now);
+        let (fleet, settings, meter) = (&world.fleet, &world.settings, &mut world.spending.meter);
+        let found = match identity.kind {
+            ResourceKind::Instance => fleet
+                .instances
+                .get(identity)
+                .map(|known| (Seen::of(known, now), Charged::instance(fleet, settings, known))),
+            ResourceKind::Storage => fleet
+                .storage
+                .get(identity)
+                .map(|known| (Seen::of(known, now), Charged::storage(fleet, settings, known))),
+        };
+        if let Some((seen, charged)) = found {
+            entries.append(meter.single(&look, identity, seen, charged));
         }
     }
     note(world, &entries);

@@ -12,7 +12,7 @@ use crate::rules::fleet::Known;
 use crate::rules::memory::{AccountMemory, Collector};
 use crate::rules::samples::{at, error, fleet, identity, instance, listed};
 use crate::rules::settings::Rules;
-use crate::rules::spend::{Assignment, Exact, OpenLine, Running, Sums, Terms};
+use crate::rules::spend::{Assignment, Exact, OpenLine, Running, State as Charged, Sums, Terms};
 
 /// A collector over one account at a provider with billed records.
 struct Books {
@@ -167,8 +167,13 @@ fn remembered(account: &str) -> Memory {
         from: at("08:00:00"),
         run_from: at("08:00:00"),
     };
-    let running =
-        Running { lines: vec![line], seen: None, running: true, granularity: providers::model::Granularity::Exact };
+    let running = Running {
+        lines: vec![line],
+        seen: None,
+        missing: false,
+        since: at("08:00:00"),
+        state: Charged { running: true, started_at: None, granularity: providers::model::Granularity::Exact },
+    };
     Memory {
         accounts: vec![AccountMemory {
             name: account.into(),
@@ -180,6 +185,7 @@ fn remembered(account: &str) -> Memory {
             instances_seen: Some(at("09:00:00")),
             storage_seen: None,
             billed_to: None,
+            unwatched_noted: false,
         }],
         running: vec![(known.identity.clone(), running)],
         instances: vec![known],

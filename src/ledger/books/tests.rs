@@ -471,8 +471,13 @@ fn a_billed_line_belongs_to_whom_our_own_spans_name_and_goes_with_them() {
 fn what_is_open_is_assigned_from_its_time_on() {
     let mut ledger = Ledger::in_memory().unwrap();
     let line = OpenLine { terms: compute(Some("vision")), rate: usd("2"), from: at("08:00"), run_from: at("08:00") };
-    let running =
-        Running { lines: vec![line], seen: None, running: true, granularity: providers::model::Granularity::Exact };
+    let running = Running {
+        lines: vec![line],
+        seen: None,
+        missing: false,
+        since: at("08:00"),
+        state: State { running: true, started_at: None, granularity: providers::model::Granularity::Exact },
+    };
     let look = Entries { open: [(pod("a"), Some(running))].into(), ..Entries::default() };
     let account = AccountMemory { instances_seen: Some(at("10:00")), balance: None, ..account() };
     ledger.keep(&Keep { account, instances: vec![], storage: vec![], entries: look }).unwrap();

@@ -7,7 +7,7 @@ use providers::model::{AccountName, Component, Identity};
 use providers::money::Currency;
 use serde::{Deserialize, Serialize};
 
-use super::{Charge, Evidence, Exact, Lump, Span, Terms};
+use super::{Charge, Evidence, Exact, Lump, Part, Span, Terms};
 
 /// What money was spent on.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -128,8 +128,13 @@ pub struct Sums(pub BTreeMap<Currency, Amounts>);
 
 impl Sums {
     pub fn add_span(&mut self, span: &Span) {
-        let sum = self.0.entry(span.rate.currency).or_default();
-        sum.add(&span.terms, span.evidence, false, span.amount(), span.gpu_ms());
+        self.add_part(&span.part());
+    }
+
+    /// The same of what is not written down yet.
+    pub fn add_part(&mut self, part: &Part<'_>) {
+        let sum = self.0.entry(part.rate.currency).or_default();
+        sum.add(&part.terms, part.evidence, false, part.amount(), part.gpu_ms());
     }
 
     pub fn add_lump(&mut self, lump: &Lump) {
@@ -160,3 +165,24 @@ impl Sums {
 /// Every component, in the order of tables.
 pub const COMPONENTS: [Component; 6] =
     [Component::Compute, Component::Disk, Component::Storage, Component::Ip, Component::Traffic, Component::Other];
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    /// What was billed is known: our own figure for that time, and what only may have been charged in it, stand
+    /// in no total.
+    #[rstest]
+    #[case::certain(Charge::Certain, [0, 0, 7])]
+    #[case::possible(Charge::Possible, [0, 0, 0])]
+    fn what_was_replaced_counts_for_the_drift_alone(#[case] charge: Charge, #[case] expected: [i64; 3]) {
+        let terms = Terms { component: Component::Compute, charge, wasted: true, project: None, gpus: 1 };
+        let mut sums = Amounts::default();
+        sums.add(&terms, Evidence::Observed, true, Exact::from_parts(7, 0), 1);
+        let found = [sums.total() + sums.wasted, sums.possible, sums.replaced];
+        assert_eq!(found, expected.map(|picos| Exact::from_parts(picos, 0)));
+        assert_eq!(sums.drift(), Exact::ZERO - sums.replaced);
+    }
+}

@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use providers::model::{
-    AccountName, Component, Granularity, Identity, Instance, Market, Phase, RateLine, ResourceKind, StorageItem,
+    AccountName, Component, Granularity, Instance, Market, Phase, RateLine, ResourceKind, StorageItem,
 };
 use providers::money::Rate;
 
-use super::{Charge, Terms};
+use super::meter::whole;
+use super::{Charge, State, Terms};
 use crate::rules::fleet::{Account, Fleet, Known, Row};
+use crate::rules::schedule;
 use crate::rules::settings::Settings;
 
 /// One look at one kind of an account's resources: a list that was read.
@@ -22,83 +24,106 @@ pub struct Look {
     pub longest_gap: SignedDuration,
 }
 
-/// How a resource was found.
+impl Look {
+    pub fn new(fleet: &Fleet, account: &AccountName, kind: ResourceKind, now: Timestamp) -> Self {
+        let interval = match kind {
+            ResourceKind::Instance => fleet.interval(account),
+            // However often its account's instances are asked for, storage is looked at more rarely.
+            ResourceKind::Storage => schedule::interval(false),
+        };
+        Look { account: account.clone(), kind, now, longest_gap: interval * 3 }
+    }
+}
+
+/// How a look found a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen {
     Now,
-    /// It was not among what could be read, or is missing: nothing is known beyond the last sight.
-    Not,
+    /// Nothing is known beyond its last sight: its row could not be read, or is missing from a complete list.
+    Not {
+        missing: bool,
+    },
     /// It is gone since some moment up to then: the first list without it.
     Gone {
         by: Timestamp,
     },
 }
 
-/// A resource as a look shows it.
+impl Seen {
+    /// How a look at `now` found it.
+    pub fn of<T: Row>(known: &Known<T>, now: Timestamp) -> Self {
+        match (known.gone_at, known.missing_since) {
+            (Some(gone_at), missing) => Seen::Gone { by: missing.unwrap_or(gone_at) },
+            (None, Some(_)) => Seen::Not { missing: true },
+            (None, None) if known.last_seen != now => Seen::Not { missing: false },
+            (None, None) => Seen::Now,
+        }
+    }
+}
+
+/// What a resource is charged, as its row tells.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Charged {
-    pub identity: Identity,
-    pub seen: Seen,
     /// One a component and sort of charge.
     pub lines: Vec<(Terms, Rate)>,
-    /// It works, or is about to: its present state began at `started_at`, else at `stopped_at`.
-    pub running: bool,
-    pub started_at: Option<Timestamp>,
+    pub state: State,
+    /// When it was last stopped, or ended.
     pub stopped_at: Option<Timestamp>,
     /// Proves that it was there.
     pub created_at: Option<Timestamp>,
-    pub granularity: Granularity,
 }
 
 impl Charged {
-    /// As a look at `now` shows it.
-    pub fn instance(fleet: &Fleet, settings: &Settings, known: &Known<Instance>, now: Timestamp) -> Self {
+    pub fn instance(fleet: &Fleet, settings: &Settings, known: &Known<Instance>) -> Self {
         let row = &known.row;
-        let resting = row.is_resting();
-        let running = matches!(row.phase, Phase::Running | Phase::Stopping | Phase::Releasing | Phase::Unreachable);
         let prepaid = matches!(row.market, Market::Reserved { .. });
+        let wasted = if prepaid { row.phase != Phase::Running } else { row.is_resting() };
         let gpus = row.gpus.as_ref().map_or(0, |gpus| gpus.count);
+        let project = project(fleet, settings, known);
         let terms = |line: &RateLine| Terms {
             component: line.component,
             charge: charge(line, prepaid),
-            wasted: if prepaid { row.phase != Phase::Running } else { resting },
-            project: project(fleet, settings, known),
+            wasted,
+            project: project.clone(),
             gpus: if line.component == Component::Compute { gpus } else { 0 },
         };
+        let running = matches!(
+            row.phase,
+            Phase::Provisioning | Phase::Running | Phase::Stopping | Phase::Releasing | Phase::Unreachable
+        );
         Charged {
-            identity: known.identity.clone(),
-            seen: seen(known, now),
             lines: merged(row.rates.lines.iter().map(|line| (terms(line), line.rate))),
-            running,
-            started_at: row.started_at,
-            stopped_at: row.stopped_at,
-            created_at: row.created_at,
-            granularity: row.granularity,
+            state: State { running, started_at: told(row.started_at), granularity: row.granularity },
+            stopped_at: told(row.stopped_at),
+            created_at: told(row.created_at),
         }
     }
 
-    /// As a look at `now` shows it.
-    pub fn storage(fleet: &Fleet, settings: &Settings, known: &Known<StorageItem>, now: Timestamp) -> Self {
+    pub fn storage(fleet: &Fleet, settings: &Settings, known: &Known<StorageItem>) -> Self {
         let row = &known.row;
         let wasted = fleet.is_unattached(known);
+        let project = project(fleet, settings, known);
         let terms = |line: &RateLine| Terms {
             component: line.component,
             charge: charge(line, false),
             wasted,
-            project: project(fleet, settings, known),
+            project: project.clone(),
             gpus: 0,
         };
         Charged {
-            identity: known.identity.clone(),
-            seen: seen(known, now),
             lines: merged(row.rates.lines.iter().map(|line| (terms(line), line.rate))),
-            running: false,
-            started_at: None,
+            state: State { running: false, started_at: None, granularity: Granularity::Exact },
             stopped_at: None,
-            created_at: row.created_at,
-            granularity: Granularity::Exact,
+            created_at: told(row.created_at),
         }
     }
+}
+
+/// A provider's own time, as the books keep times. One from before anybody rented machines by the hour is none:
+/// zero, in some calendar.
+fn told(at: Option<Timestamp>) -> Option<Timestamp> {
+    const FIRST: i64 = 1_000_000_000;
+    at.filter(|at| at.as_second() >= FIRST).map(whole)
 }
 
 fn charge(line: &RateLine, prepaid: bool) -> Charge {
@@ -106,15 +131,6 @@ fn charge(line: &RateLine, prepaid: bool) -> Charge {
         () if prepaid => Charge::Prepaid,
         () if line.certain => Charge::Certain,
         () => Charge::Possible,
-    }
-}
-
-fn seen<T: Row>(known: &Known<T>, now: Timestamp) -> Seen {
-    match (known.gone_at, known.missing_since) {
-        (Some(gone_at), missing) => Seen::Gone { by: missing.unwrap_or(gone_at) },
-        (None, Some(_)) => Seen::Not,
-        (None, None) if known.last_seen < now => Seen::Not,
-        (None, None) => Seen::Now,
     }
 }
 

@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 use providers::model::Identity;
 use serde::{Deserialize, Serialize};
 
-use super::{Entries, Meter, Period, Span, Sums, start_of};
+use super::{Entries, Meter, Period, Sums, start_of};
 
 /// What the books hold as closed, summed up for one civil day.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -39,6 +39,7 @@ pub struct RowSums {
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     summed: Option<Summed>,
+    /// What has ended stays in it until the next answer: it is still on the screen, and may come back.
     rows: BTreeMap<Identity, RowSums>,
     /// What was added since the books were asked: an answer under way does not know of it.
     pending: Option<Vec<Entries>>,
@@ -74,12 +75,12 @@ impl Tally {
             let row = self.rows.entry(span.identity.clone()).or_default();
             row.rental.add_span(span);
             row.since = Some(row.since.map_or(span.from, |since| since.min(span.from)));
-            if let Some(part) = since(span, month) {
-                row.month.add_span(&part);
-                summed.month.add_span(&part);
+            if let Some(part) = span.part().since(month) {
+                row.month.add_part(&part);
+                summed.month.add_part(&part);
             }
-            if let Some(part) = since(span, day) {
-                summed.today.add_span(&part);
+            if let Some(part) = span.part().since(day) {
+                summed.today.add_part(&part);
             }
             summed.since = Some(summed.since.map_or(span.from, |since| since.min(span.from)));
         }
@@ -92,11 +93,6 @@ impl Tally {
             }
             if lump.at >= day {
                 summed.today.add_lump(lump);
-            }
-        }
-        for (identity, running) in &entries.open {
-            if running.is_none() {
-                self.rows.remove(identity);
             }
         }
     }
@@ -116,12 +112,11 @@ impl Tally {
         let summed = self.summed.as_ref()?;
         let (day, month) = bounds(summed.day, zone);
         let (mut of_day, mut of_month) = (summed.today.clone(), summed.month.clone());
-        for span in meter.open_spans(now) {
-            if let Some(part) = since(&span, month) {
-                of_month.add_span(&part);
-            }
-            if let Some(part) = since(&span, day) {
-                of_day.add_span(&part);
+        // A day begins within its month.
+        for part in meter.open_parts(now).filter_map(|part| part.since(month)) {
+            of_month.add_part(&part);
+            if let Some(part) = part.since(day) {
+                of_day.add_part(&part);
             }
         }
         Some((of_day, of_month))
@@ -132,11 +127,11 @@ impl Tally {
         let summed = self.summed.as_ref()?;
         let (_, month) = bounds(summed.day, zone);
         let mut row = self.rows.get(identity).cloned().unwrap_or_default();
-        for span in meter.open_spans_of(identity, now) {
-            row.rental.add_span(&span);
-            row.since = Some(row.since.map_or(span.from, |since| since.min(span.from)));
-            if let Some(part) = since(&span, month) {
-                row.month.add_span(&part);
+        for part in meter.open_parts_of(identity, now) {
+            row.rental.add_part(&part);
+            row.since = Some(row.since.map_or(part.from, |since| since.min(part.from)));
+            if let Some(part) = part.since(month) {
+                row.month.add_part(&part);
             }
         }
         Some(row)
@@ -146,9 +141,4 @@ impl Tally {
 /// When a day and its month begin.
 fn bounds(day: Date, zone: &TimeZone) -> (Timestamp, Timestamp) {
     (start_of(day, zone), Period::month(day).start(zone))
-}
-
-/// The part of a span from a time on.
-fn since(span: &Span, from: Timestamp) -> Option<Span> {
-    (span.to > from).then(|| Span { from: span.from.max(from), ..span.clone() })
 }

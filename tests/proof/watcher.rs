@@ -1,0 +1,188 @@
+//! rentop's side: the fleet, the meter, and what they wrote down.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::{SignedDuration, Timestamp};
+use providers::error::{ErrorKind, Problem, ProviderError, RequestLine};
+use providers::model::{AccountName, Identity, ResourceKind};
+use providers::provider::{Found, Part, Poll, Reading};
+use rentop::rules::fleet::{Account, Consequence, Fleet};
+use rentop::rules::settings::Settings;
+use rentop::rules::spend::{Charged, Entries, Look, Meter, Running, Seen, Span};
+
+use crate::world::{Dice, LONGEST_GAP, Row, World, may_be_lost};
+
+pub const ACCOUNTS: [&str; 2] = ["telling", "silent"];
+
+pub struct Watcher {
+    fleet: Fleet,
+    settings: Settings,
+    pub meter: Meter,
+    pub spans: Vec<Span>,
+    /// What outlives the program.
+    open: BTreeMap<Identity, Running>,
+    horizons: BTreeMap<(AccountName, ResourceKind), Timestamp>,
+    /// What every poll that was written down added.
+    pub kept: Vec<(usize, Timestamp, Entries)>,
+}
+
+impl Watcher {
+    pub fn new() -> Self {
+        let account = |name: &str| Account::new(name.into(), "somewhere".into(), false);
+        Watcher {
+            fleet: Fleet { accounts: ACCOUNTS.map(account).into(), ..Fleet::default() },
+            settings: Settings::default(),
+            meter: Meter::default(),
+            spans: Vec::new(),
+            open: BTreeMap::new(),
+            horizons: BTreeMap::new(),
+            kept: Vec::new(),
+        }
+    }
+
+    /// Looks at the world as often as it is looked at, with lists that lack rows, polls that fail, restarts, and
+    /// ends between a poll and its writing down.
+    pub fn watch(&mut self, world: &World, dice: &mut Dice) {
+        let times = world
+            .polls
+            .iter()
+            .enumerate()
+            .flat_map(|(account, polls)| polls.iter().enumerate().map(move |(place, at)| (*at, account, place)));
+        let mut times: Vec<(i64, usize, usize)> = times.collect();
+        times.sort_unstable();
+        let mut whole_before = [true; 2];
+        for (at, account, place) in times {
+            let now = Timestamp::from_millisecond(at).unwrap();
+            let careless = may_be_lost(world, account, place) && whole_before[account];
+            let fate = if careless { dice.between(0, 99) } else { 99 };
+            whole_before[account] = fate >= 8;
+            match fate {
+                // Killed before it was written down.
+                0..2 => {
+                    let fleet = self.fleet.clone();
+                    let poll = poll(world, account, place, None, false);
+                    self.take(account, poll, now);
+                    self.fleet = fleet;
+                    self.restart();
+                }
+                2..4 => {
+                    let error = ErrorKind::Connect { message: "connection refused".to_owned() };
+                    self.take(account, failed(account, error), now);
+                }
+                4..8 => {
+                    let lacks = Some(dice.between(0, 39) as usize);
+                    let entries = self.take(account, poll(world, account, place, lacks, dice.chance(50)), now);
+                    self.keep(account, now, entries);
+                }
+                _ => {
+                    let entries = self.take(account, poll(world, account, place, None, false), now);
+                    self.keep(account, now, entries);
+                }
+            }
+            if dice.chance(2) {
+                self.restart();
+            }
+        }
+    }
+
+    fn restart(&mut self) {
+        self.meter = Meter::new(self.open.clone(), self.horizons.clone());
+    }
+
+    fn take(&mut self, account: usize, poll: Poll, now: Timestamp) -> Entries {
+        let name = AccountName::from(ACCOUNTS[account]);
+        let listed = matches!(poll.instances, Part::Listed { .. });
+        let consequences = self.fleet.absorb(&name, poll, now);
+        let changed: BTreeSet<Identity> = consequences.iter().map(|known| known.identity().clone()).collect();
+        let mut entries = Entries::default();
+        if !listed {
+            return entries;
+        }
+        let look = |kind| {
+            let longest_gap = SignedDuration::from_millis(LONGEST_GAP);
+            Look { account: name.clone(), kind, now, longest_gap }
+        };
+        let (fleet, settings) = (&self.fleet, &self.settings);
+        let charged = |known| move || Charged::instance(fleet, settings, known);
+        let rows = fleet.instances_of(&name).map(|known| (&known.identity, Seen::of(known, now), charged(known)));
+        entries.append(self.meter.look(&look(ResourceKind::Instance), rows, Some(&changed)));
+        let charged = |known| move || Charged::storage(fleet, settings, known);
+        let rows = fleet.storage_of(&name).map(|known| (&known.identity, Seen::of(known, now), charged(known)));
+        entries.append(self.meter.look(&look(ResourceKind::Storage), rows, None));
+        for consequence in consequences {
+            let Consequence::AskById(identity) = consequence else { continue };
+            for consequence in self.fleet.absorb_found(&identity, Found::NoSuchId, now) {
+                let Consequence::Gone(identity) = consequence else { continue };
+                let (fleet, settings) = (&self.fleet, &self.settings);
+                let (seen, charged) = match identity.kind {
+                    ResourceKind::Instance => {
+                        let known = &fleet.instances[&identity];
+                        (Seen::of(known, now), Charged::instance(fleet, settings, known))
+                    }
+                    ResourceKind::Storage => {
+                        let known = &fleet.storage[&identity];
+                        (Seen::of(known, now), Charged::storage(fleet, settings, known))
+                    }
+                };
+                entries.append(self.meter.single(&look(identity.kind), &identity, seen, charged));
+            }
+        }
+        self.fleet.prune(now);
+        entries
+    }
+
+    fn keep(&mut self, account: usize, now: Timestamp, entries: Entries) {
+        self.spans.extend(entries.spans.iter().cloned());
+        for (identity, running) in &entries.open {
+            match running {
+                Some(running) => self.open.insert(identity.clone(), running.clone()),
+                None => self.open.remove(identity),
+            };
+        }
+        for kind in [ResourceKind::Instance, ResourceKind::Storage] {
+            let name = AccountName::from(ACCOUNTS[account]);
+            let horizon = self.meter.horizon(&name, kind);
+            self.horizons.extend(horizon.map(|at| ((name, kind), at)));
+        }
+        self.kept.push((account, now, entries));
+    }
+}
+
+/// What the provider answers, without the row of one thing: not listed, or not to be read.
+fn poll(world: &World, account: usize, place: usize, lacks: Option<usize>, unreadable: bool) -> Poll {
+    let polls = &world.polls[account];
+    // What ended is listed for some hours.
+    let listed_since = polls[place] - 8 * crate::world::HOUR;
+    let (mut instances, mut items, mut problems) = (Vec::new(), Vec::new(), Vec::new());
+    for (number, thing) in world.things.iter().enumerate().filter(|(_, thing)| thing.account == account) {
+        match thing.row(polls[place], listed_since) {
+            Some(_) if lacks == Some(number) => {
+                let request = RequestLine("GET /things".to_owned());
+                problems.push(Problem { request, field: thing.id.clone(), message: "missing".to_owned() });
+            }
+            Some(Row::Instance(row)) => instances.push(*row),
+            Some(Row::Storage(row)) => items.push(*row),
+            None => {}
+        }
+    }
+    if !unreadable {
+        problems.clear();
+    }
+    Poll {
+        instances: Part::Listed { rows: instances, problems: problems.clone() },
+        storage: Part::Listed { rows: items, problems },
+        balance: Reading::NotAsked,
+        tenant: Reading::NotAsked,
+    }
+}
+
+fn failed(account: usize, kind: ErrorKind) -> Poll {
+    let error = ProviderError {
+        provider: "somewhere".into(),
+        account: ACCOUNTS[account].into(),
+        request: RequestLine("GET /things".to_owned()),
+        kind,
+    };
+    let (storage, balance, tenant) = (Part::NotAsked, Reading::NotAsked, Reading::NotAsked);
+    Poll { instances: Part::Failed(error), storage, balance, tenant }
+}
