@@ -4,6 +4,8 @@
 //! takes its time, a disk is charged on, a balance falls, a spot machine is taken); a simulator only
 //! translates. Nothing here is used against a real provider.
 
+mod bill;
+
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -18,6 +20,8 @@ use axum::{Router, body};
 use jiff::{SignedDuration, Timestamp};
 use rust_decimal::Decimal;
 use tokio_util::sync::CancellationToken;
+
+pub use bill::{Charge, Item};
 
 /// The world's time: either set by hand, or running from a start at a speed.
 #[derive(Clone, Debug)]
@@ -122,6 +126,8 @@ pub struct Machine {
     pub labels: BTreeMap<String, String>,
     /// A start finds no free GPU.
     pub gpu_taken: bool,
+    /// What it was before the world began; see [`Machine::lived`].
+    pub past: Vec<(Timestamp, Life)>,
 }
 
 impl Machine {
@@ -149,6 +155,7 @@ impl Machine {
             started_at: Some(now - SignedDuration::from_hours(26)),
             labels: BTreeMap::new(),
             gpu_taken: false,
+            past: Vec::new(),
         }
     }
 
@@ -273,6 +280,10 @@ pub struct World {
     /// USD per GB and month for the scratch disks of machines that are up; 0 where compute includes them.
     pub scratch_running_month: Decimal,
     pub hours_in_month: Decimal,
+    /// What the bill says is so many times what the rates come to: 1 where they agree.
+    pub billed_factor: Decimal,
+    /// How far the provider's clock is ahead of the world's, in what its answers say of the time.
+    pub date_ahead: SignedDuration,
     /// How long a machine takes from one state of rest to the next.
     pub transition: SignedDuration,
     pub faults: Vec<Fault>,
@@ -281,12 +292,16 @@ pub struct World {
     /// What was really done, in order: the id of a machine or a store, and the word of the action.
     pub deeds: Vec<(String, &'static str)>,
     settled_at: Timestamp,
+    bill: bill::Bill,
 }
 
 impl World {
     pub fn new(clock: SimClock, key: &str) -> Self {
         World {
             settled_at: clock.now(),
+            bill: bill::Bill::default(),
+            billed_factor: Decimal::ONE,
+            date_ahead: SignedDuration::ZERO,
             clock,
             key: key.to_owned(),
             tenant: "tenant-1".to_owned(),
@@ -343,6 +358,7 @@ impl World {
         if span.is_positive() {
             let hours = Decimal::from(span.as_millis() as i64) / Decimal::from(3_600_000);
             self.balance -= self.burn() * hours;
+            self.charge_bill(self.settled_at, at);
             self.settled_at = at;
         }
     }
@@ -453,7 +469,8 @@ impl Machine {
 pub struct Shared(Arc<Mutex<World>>);
 
 impl Shared {
-    pub fn new(world: World) -> Self {
+    pub fn new(mut world: World) -> Self {
+        world.open_bill();
         Shared(Arc::new(Mutex::new(world)))
     }
 

@@ -39,6 +39,7 @@ pub fn instance(pod: wire::Pod, extra: Option<&Extra>, facts: &Facts, now: Times
         created_at: pod.created_at,
         started_at,
         stopped_at: None,
+        // Compute and disks are charged per second (pods/pricing, read 2026-08-20).
         granularity: Granularity::Exact,
         ends_at: None,
         ssh: (phase == Phase::Running).then(|| ssh(&pod)).flatten(),

@@ -5,11 +5,10 @@
 //! and leaves the pod EXITED. A deleted pod is TERMINATED for a moment, then answers 404.
 
 mod bills;
+mod buckets;
 mod graphql;
-mod meter;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard};
 
 use axum::body::Bytes;
 use axum::extract::{Path, Query, Request, State};
@@ -24,7 +23,6 @@ use rust_decimal::prelude::ToPrimitive;
 use serde_json::{Value, json};
 
 use crate::sim::{Life, Load, Machine, Shared, SimClock, Store, World};
-use meter::Meter;
 
 /// Windows and quotas as in the documents' example, ten times as wide.
 const WINDOWS: [(&str, i64, i64); 3] = [("minute", 60, 600), ("hour", 3600, 30_000), ("day", 86_400, 500_000)];
@@ -112,8 +110,7 @@ pub fn routes(world: Shared) -> Router {
 
 /// The same with lists that are cut after so many rows and go on behind a cursor.
 pub fn paged_routes(world: Shared, per_page: usize) -> Router {
-    let meter = Arc::new(Mutex::new(Meter::new(&world.lock())));
-    let sim = Sim { world, meter, per_page };
+    let sim = Sim { world, per_page };
     Router::new()
         .route("/v2/pods", get(pods))
         .route("/v2/pods/{id}", get(pod).delete(delete_pod))
@@ -135,20 +132,7 @@ pub fn paged_routes(world: Shared, per_page: usize) -> Router {
 #[derive(Clone)]
 struct Sim {
     world: Shared,
-    meter: Arc<Mutex<Meter>>,
     per_page: usize,
-}
-
-impl Sim {
-    /// Runs the meter up to now; each request does before it looks or changes.
-    fn tick(&self) {
-        let world = self.world.lock();
-        self.meter().run(&world);
-    }
-
-    fn meter(&self) -> MutexGuard<'_, Meter> {
-        self.meter.lock().expect("the meter's lock is held for single calls only")
-    }
 }
 
 type Params = Query<BTreeMap<String, String>>;
@@ -168,7 +152,6 @@ async fn gate(State(sim): State<Sim>, request: Request, next: Next) -> Response 
         (false, false) => return problem(401, "Unauthorized", "invalid bearer token"),
         (true, _) => {}
     }
-    sim.tick();
     let mut response = next.run(request).await;
     if !graph {
         rate_headers(&sim.world.lock(), response.headers_mut());

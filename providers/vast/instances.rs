@@ -55,6 +55,7 @@ pub fn instance(row: &wire::Instance, facts: &Facts, now: Timestamp) -> Instance
         // Not told: `start_date` does not move on a stop and a start, `uptime_mins` is null in every example.
         started_at: None,
         stopped_at: None,
+        // GPUs and disk are charged per second (guides: billing, read 2026-08-07).
         granularity: Granularity::Exact,
         ends_at,
         usage: (word(&row.actual_status) == Some("running")).then(|| usage(row, now)).flatten(),
