@@ -506,7 +506,9 @@ impl Simulator {
     pub fn serve_on(listener: tokio::net::TcpListener, routes: Router, world: Shared) -> std::io::Result<Self> {
         let address = listener.local_addr()?;
         let stop = CancellationToken::new();
-        let routes = routes.layer(middleware::from_fn_with_state(world.clone(), weather));
+        let routes = routes
+            .layer(middleware::from_fn_with_state(world.clone(), weather))
+            .layer(middleware::from_fn_with_state(world.clone(), dated));
         let ended = stop.clone().cancelled_owned();
         tokio::spawn(async move {
             if let Err(error) = axum::serve(listener, routes).with_graceful_shutdown(ended).await {
@@ -525,6 +527,20 @@ impl Drop for Simulator {
     fn drop(&mut self) {
         self.stop.cancel();
     }
+}
+
+/// Tells the time as the provider's clock has it. A fault may tell another one.
+async fn dated(State(shared): State<Shared>, request: Request, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    let there = {
+        let world = shared.lock();
+        world.now() + world.date_ahead
+    };
+    let date = jiff::fmt::rfc2822::DateTimePrinter::new().timestamp_to_rfc9110_string(&there);
+    if let Some(date) = date.ok().and_then(|date| HeaderValue::from_str(&date).ok()) {
+        response.headers_mut().entry(axum::http::header::DATE).or_insert(date);
+    }
+    response
 }
 
 /// Writes down each request and lets the faults happen that were planned for it.

@@ -28,7 +28,6 @@ pub mod simulator;
 mod wire;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -77,7 +76,7 @@ const RESTART: &str = "/api/v1/instance-operations/restart";
 
 /// The one lane: the limit counts all calls of the account together.
 const ALL: &str = "all";
-const LANES: [Lane; 1] = [Lane { name: ALL, spacing: Duration::from_secs(1) }];
+const LANES: [Lane; 1] = [Lane::new(ALL, 1000)];
 
 /// The only answer that means "no such id"; a 404 without it says nothing about the resource.
 const NO_SUCH_OBJECT: &str = "global/object-does-not-exist";
@@ -177,7 +176,7 @@ impl Provider for Lambda {
         };
         let (balance, tenant) =
             if ask.money { (Reading::NotTold, Reading::NotTold) } else { (Reading::NotAsked, Reading::NotAsked) };
-        Poll { instances, storage, balance, tenant }
+        Poll { instances, storage, balance, tenant, server_time: self.http.server_time() }
     }
 
     async fn lookup(&self, kind: ResourceKind, id: &ResourceId, _now: Timestamp) -> Result<Found, ProviderError> {

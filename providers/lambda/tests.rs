@@ -393,6 +393,8 @@ fn every_deletion_counts_as_a_loss() {
 
 #[cfg(feature = "simulator")]
 mod over_http {
+    use std::time::Duration;
+
     use super::*;
     use crate::sim::{Harm, Life, Shared, SimClock, Simulator, World};
     use jiff::SignedDuration;

@@ -586,7 +586,7 @@ async fn the_balance_is_what_is_left(#[case] status: u16, #[case] body: &str, #[
 async fn a_charge_is_split_into_its_components() {
     let server = answers(CHARGES, text(include_str!("fixtures/charges_table.json"))).await;
     let at = |seconds| Timestamp::from_second(seconds).unwrap();
-    let (from, to) = (at(1_794_873_600), at(1_794_873_600 + 3600));
+    let (from, to) = (at(1_794_873_600), at(1_794_873_600 + 24 * 3600));
     let lines = account(server.uri()).billed(from, to).await.unwrap();
     let shown: Vec<String> = lines
         .iter()
@@ -600,17 +600,14 @@ async fn a_charge_is_split_into_its_components() {
         [
             "31000001 instance Compute 28.48",
             "31000001 instance Disk 0.6",
-            "31000001 instance Traffic 0.036",
-            "31000001 instance Traffic 0.015",
+            "31000001 instance Traffic 0.051",
             "31000006 instance Compute 0.0",
             "31000006 instance Disk 2.4",
-            "31000006 instance Traffic 0.0",
-            "31000006 instance Traffic 0.0",
             "5100001 volume Storage 5.0",
         ]
     );
-    assert!(lines.iter().all(|line| line.from == from && line.to == to), "clipped to the time asked for");
-    assert!(matches!(lines[8].resource, Some((ResourceKind::Storage, _))));
+    assert!(lines.iter().all(|line| line.from == from && line.to == to), "clipped to the day");
+    assert!(matches!(lines[5].resource, Some((ResourceKind::Storage, _))));
 }
 
 #[tokio::test]
@@ -624,19 +621,22 @@ async fn charges_are_asked_for_by_day_and_read_to_the_last_page() {
         .await;
     Mock::given(query_param("after_token", "more")).respond_with(ok(sheet(None, "0.25"))).mount(&server).await;
     let vast = account(server.uri());
-    let (from, to) = ("2026-11-28T18:00:00Z".parse().unwrap(), "2026-11-30T06:00:00Z".parse().unwrap());
-    let lines = vast.billed(from, to).await.unwrap();
+    let at = |text: &str| format!("2026-11-{text}:00Z").parse().unwrap();
+    let lines = vast.billed(at("27T18:00"), at("30T06:00")).await.unwrap();
     let spans: Vec<String> = lines.iter().step_by(2).map(|line| format!("{} {}", line.from, line.to)).collect();
     assert_eq!(
         spans,
-        [
-            "2026-11-28T18:00:00Z 2026-11-29T00:00:00Z",
-            "2026-11-29T00:00:00Z 2026-11-30T00:00:00Z",
-            "2026-11-30T00:00:00Z 2026-11-30T06:00:00Z",
-        ]
+        ["2026-11-28T00:00:00Z 2026-11-29T00:00:00Z", "2026-11-29T00:00:00Z 2026-11-30T00:00:00Z"],
+        "whole days only, never cut to the time asked for"
     );
-    assert_eq!((lines.len(), &lines[0].resource, lines[0].component), (6, &None, Component::Other));
-    assert_eq!(vast.billed(from, to).await.unwrap(), lines, "the same question has the same answer");
+    assert_eq!((lines.len(), &lines[0].resource, lines[0].component), (4, &None, Component::Other));
+    assert_eq!(vast.billed(at("27T18:00"), at("30T06:00")).await.unwrap(), lines, "the same question, the same answer");
+    assert_eq!(
+        vast.billed(at("28T11:00"), at("30T00:00")).await.unwrap(),
+        lines[2..],
+        "and part of it, the same lines"
+    );
+    assert_eq!(vast.billed(at("30T01:00"), at("30T23:00")).await, Ok(vec![]), "no day is over");
 }
 
 #[rstest]
@@ -857,6 +857,8 @@ fn a_key_that_cannot_be_used_is_told_at_once() {
 
 #[cfg(feature = "simulator")]
 mod simulated {
+    use std::collections::BTreeSet;
+
     use jiff::SignedDuration;
 
     use super::*;
@@ -1055,11 +1057,14 @@ mod simulated {
     #[tokio::test]
     async fn the_history_agrees_with_the_balance() {
         let stage = stage().await;
+        // To the next midnight, then a day.
+        let wait = super::super::midnight_from(stage.clock.now()).duration_since(stage.clock.now());
+        stage.pass(wait.as_secs());
         let (began, before) = (stage.clock.now(), stage.world().lock().balance);
         stage.pass(3600);
         stage.act(Action::Stop, "31000001").await.unwrap();
         stage.act(Action::Release, "31000004").await.unwrap();
-        stage.pass(3600);
+        stage.pass(23 * 3600);
         let lost = before - stage.world().lock().balance;
         let ended = stage.clock.now();
         let lines = stage.vast.billed(began, ended).await.unwrap();
@@ -1072,8 +1077,30 @@ mod simulated {
             lines.iter().filter(of_it).map(|line| line.amount.amount).sum()
         };
         assert_eq!(of("31000001", Component::Compute), dec("0.401"), "an hour and the seconds of stopping");
-        assert_eq!(of("31000002", Component::Compute), dec("35.2"), "two hours");
-        assert_eq!(of("5100001", Component::Storage), dec("0.139"));
+        assert_eq!(of("31000002", Component::Compute), dec("422.4"), "a day");
+        assert_eq!(of("5100001", Component::Storage), dec("1.667"));
+        assert_eq!(stage.vast.billed(began, ended).await.unwrap(), lines);
+    }
+
+    /// A charge under another component than its rate would count beside our own figure, and not in its place.
+    #[tokio::test]
+    async fn what_is_billed_has_the_components_of_the_rates() {
+        let stage = stage().await;
+        let poll = stage.poll(Ask::ALL).await;
+        stage.pass(48 * 3600);
+        let began = stage.clock.now() - SignedDuration::from_hours(48);
+        let lines = stage.vast.billed(began, stage.clock.now()).await.unwrap();
+        let billed = |id: &ResourceId| -> BTreeSet<Component> {
+            let of_it = |line: &&BilledLine| line.resource.as_ref().is_some_and(|(_, known)| known == id);
+            lines.iter().filter(of_it).filter(|line| !line.amount.amount.is_zero()).map(|line| line.component).collect()
+        };
+        let rated = |rates: &Rates| rates.lines.iter().map(|line| line.component).collect::<BTreeSet<_>>();
+        for row in poll.instances.rows() {
+            assert_eq!(billed(&row.id), rated(&row.rates), "{}", row.id);
+        }
+        for item in poll.storage.rows() {
+            assert_eq!(billed(&item.id), rated(&item.rates), "{}", item.id);
+        }
     }
 
     #[tokio::test]
