@@ -109,6 +109,8 @@ pub struct Machine {
     /// Memory of one card.
     pub gpu_memory_gib: u32,
     pub compute_per_hour: Decimal,
+    /// A higher price that its host asks for and nobody has accepted.
+    pub asked_per_hour: Option<Decimal>,
     /// Disk that is lost on stop, in GB.
     pub scratch_gb: u32,
     /// Disk that outlives a stop, in GB.
@@ -142,6 +144,7 @@ impl Machine {
             gpu_count: 1,
             gpu_memory_gib: 24,
             compute_per_hour: Decimal::new(44, 2),
+            asked_per_hour: None,
             scratch_gb: 20,
             disk_gb: 40,
             mounts: Vec::new(),

@@ -294,6 +294,7 @@ fn instance(row: &wire::Instance, facts: &Facts) -> Instance {
         started_at: row.first_healthy,
         stopped_at: None,
         granularity: granularity(facts),
+        repricing: None,
         ends_at: None,
         usage: None,
         ssh: ip.and_then(|ip| SshEndpoint::new(SSH_USER, ip, 22, true)),

@@ -18,8 +18,9 @@
 //!   what is charged now. Traffic is charged by the byte in every state and appears in the billed history only.
 //! - At a balance of 0 instances are stopped and their disks charged on; without a saved card they are
 //!   deleted after a while.
-//! - Missing: GPU memory in use, the beginning of the present run, snapshots at the provider. Not read here:
-//!   price rises that a host asks for.
+//! - A host may ask for a higher price: `GET /api/v0/instances/pending-price-increases/`. The present price holds
+//!   until the rise is accepted there.
+//! - Missing: GPU memory in use, the beginning of the present run, snapshots at the provider.
 //!
 //! Sources: docs.vast.ai and its API description (2026-08-07), the official client `vastai` 1.9.1.
 
@@ -32,7 +33,7 @@ mod tests;
 mod wire;
 
 use std::collections::{BTreeMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
@@ -45,7 +46,7 @@ use crate::facts::Facts;
 use crate::http::{Answer, Call, Failure, Http, Lane, Pages, Turn};
 use crate::model::{
     Action, Attachment, Balance, BilledLine, Component, DataKind, DataPlace, Effect, Instance, Offer, Rates, Refusal,
-    ResourceId, ResourceKind, Risk, StorageItem, StorageKind, Tenant,
+    Repricing, ResourceId, ResourceKind, Risk, StorageItem, StorageKind, Tenant,
 };
 use crate::money::{Currency, Money, Rate};
 use crate::provider::{Accepted, Access, Ask, Capabilities, Entry, Found, Part, Poll, Provider, Reading};
@@ -78,6 +79,7 @@ const INSTANCES_PAGE: &str = "https://cloud.vast.ai/instances/";
 const LIST: &str = "/api/v1/instances/";
 const VOLUMES: &str = "/api/v0/volumes";
 const USER: &str = "/api/v0/users/current";
+const RISES: &str = "/api/v0/instances/pending-price-increases/";
 const CHARGES: &str = "/api/v0/charges/";
 
 /// The largest page that the list gives.
@@ -85,9 +87,9 @@ const PAGE: &str = "25";
 /// The largest page that the charges give.
 const CHARGES_PAGE: &str = "500";
 
-/// The distances that the API description names in its 429 examples (read 2026-08-07); that of `user` is
-/// not named (UNSURE).
-const LANES: [Lane; 9] = [
+/// The distances that the API description names in its 429 examples (read 2026-08-07); those of `user`
+/// and `rises` are not named (UNSURE).
+const LANES: [Lane; 10] = [
     Lane::new("list", 1000),
     Lane::new("one", 2000),
     Lane::new("state", 1000),
@@ -96,6 +98,7 @@ const LANES: [Lane; 9] = [
     Lane::new("volumes", 5500),
     Lane::new("volume", 5500),
     Lane::new("user", 1000),
+    Lane::new("rises", 5500),
     Lane::new("charges", 1000).background(),
 ];
 
@@ -103,11 +106,17 @@ const LANES: [Lane; 9] = [
 struct Vast {
     http: Http,
     facts: Facts,
+    /// By instance, as last told: they are asked for more rarely than the list.
+    rises: Mutex<BTreeMap<String, Repricing>>,
 }
 
 impl Vast {
     fn new(access: &Access, lanes: &[Lane]) -> Result<Self, ProviderError> {
-        Ok(Vast { http: Http::new(access, BASE, lanes, dialect)?, facts: ENTRY.facts(access)? })
+        Ok(Vast {
+            http: Http::new(access, BASE, lanes, dialect)?,
+            facts: ENTRY.facts(access)?,
+            rises: Mutex::default(),
+        })
     }
 
     /// Sends a request and refuses an answer that tells of a failure in spite of its status.
@@ -152,12 +161,43 @@ impl Vast {
         }
     }
 
-    async fn instances(&self, now: Timestamp) -> Part<Instance> {
-        match self.rows("{}").await {
-            Ok((rows, problems)) => Part::Listed {
-                rows: rows.iter().map(|row| instances::instance(row, &self.facts, now)).collect(),
-                problems,
-            },
+    fn instance(&self, row: &wire::Instance, now: Timestamp) -> Instance {
+        let repricing = self.rises().get(&row.id.0).copied();
+        Instance { repricing, ..instances::instance(row, &self.facts, now) }
+    }
+
+    fn rises(&self) -> MutexGuard<'_, BTreeMap<String, Repricing>> {
+        self.rises.lock().expect("the lock is held for single look-ups only")
+    }
+
+    /// Learns which prices are to rise. Without an answer what was told before stands.
+    async fn learn_rises(&self) {
+        let read = async {
+            let answer = self.ask(&Call::get(RISES).lane("rises")).await?;
+            let list: wire::Rises = answer.read()?;
+            Ok::<_, ProviderError>(
+                answer.rows::<wire::Rise>("pending_price_increases", &list.pending_price_increases).0,
+            )
+        };
+        match read.await {
+            Ok(rises) => {
+                let known =
+                    rises.iter().filter_map(|rise| Some((rise.contract_id.0.clone(), instances::repricing(rise)?)));
+                *self.rises() = known.collect();
+            }
+            Err(error) => tracing::debug!(%error, "price rises are not known"),
+        }
+    }
+
+    fn instances(
+        &self,
+        listed: Result<(Vec<wire::Instance>, Vec<Problem>), ProviderError>,
+        now: Timestamp,
+    ) -> Part<Instance> {
+        match listed {
+            Ok((rows, problems)) => {
+                Part::Listed { rows: rows.iter().map(|row| self.instance(row, now)).collect(), problems }
+            }
             Err(error) => Part::Failed(error),
         }
     }
@@ -206,7 +246,7 @@ impl Vast {
                 rows.into_iter().find(|listed| listed.id.0 == row.id.0).and_then(|listed| listed.volume_info)
             });
         }
-        Ok(Found::Instance(Box::new(instances::instance(&row, &self.facts, now))))
+        Ok(Found::Instance(Box::new(self.instance(&row, now))))
     }
 
     /// What was charged in one span of time, all pages.
@@ -246,7 +286,16 @@ impl Provider for Vast {
     async fn poll(&self, ask: Ask, now: Timestamp) -> Poll {
         let storage = async { if ask.storage { self.storage().await } else { Part::NotAsked } };
         let money = async { if ask.money { self.money().await } else { (Reading::NotAsked, Reading::NotAsked) } };
-        let (instances, storage, (balance, tenant)) = tokio::join!(self.instances(now), storage, money);
+        let instances = async {
+            let rises = async {
+                if ask.money {
+                    self.learn_rises().await;
+                }
+            };
+            tokio::join!(self.rows("{}"), rises).0
+        };
+        let (instances, storage, (balance, tenant)) = tokio::join!(instances, storage, money);
+        let instances = self.instances(instances, now);
         Poll { instances, storage, balance, tenant, server_time: self.http.server_time() }
     }
 

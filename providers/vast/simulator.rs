@@ -98,6 +98,8 @@ pub fn routes(world: Shared) -> Router {
     router = both(router, "/api/v1/instances", get(list));
     router = both(router, "/api/v0/instances", get(retired));
     router = both(router, "/api/v0/instances/filters", get(filters));
+    router = both(router, "/api/v0/instances/pending-price-increases", get(rises));
+    router = both(router, "/api/v0/instances/accept-price-increase", put(accept_rise));
     router = both(router, "/api/v0/instances/{id}", get(one).put(change).delete(destroy));
     router = both(router, "/api/v0/instances/reboot/{id}", put(reboot));
     router = both(router, "/api/v0/users/current", get(user));
@@ -253,6 +255,41 @@ async fn change(State(world): State<Shared>, Path(id): Path<String>, body: Json<
         }
         _ => refuse(400, "invalid_args", "state must be one of running, stopped"),
     }
+}
+
+/// The rises that wait to be accepted, by the second. What the old prices are is what is charged.
+async fn rises(State(world): State<Shared>) -> Response {
+    let world = world.lock();
+    let per_second = |per_hour: Decimal| number(per_hour / Decimal::from(3600));
+    let rows: Vec<Value> = world
+        .listed()
+        .filter_map(|machine| {
+            let asked = machine.asked_per_hour?;
+            Some(json!({
+                "pending_price_increase_id": digits(&machine.id), "contract_id": digits(&machine.id), "host_id": 70,
+                "new_gpu_costpersec": per_second(asked), "old_gpu_costpersec": per_second(machine.compute_per_hour),
+                "new_disk_ram_costpersec": null, "old_disk_ram_costpersec": null, "new_bwu_cost": null,
+                "old_bwu_cost": null, "new_bwd_cost": null, "old_bwd_cost": null, "new_platform_fee": null,
+                "old_platform_fee": null, "contract_end_date": contract_end(machine),
+                "ask_end_date": contract_end(machine), "created_at": seconds(world.now()),
+            }))
+        })
+        .collect();
+    Json(json!({"success": true, "count": rows.len(), "truncated": false, "pending_price_increases": rows}))
+        .into_response()
+}
+
+/// The body names the rise, by an id that is its instance's here.
+async fn accept_rise(State(world): State<Shared>, body: Json<Value>) -> Response {
+    let mut world = world.lock();
+    let id = body["pending_price_increase_id"].to_string();
+    let Some((machine, asked)) =
+        world.machine(&id).and_then(|machine| machine.asked_per_hour.take().map(|asked| (machine, asked)))
+    else {
+        return refuse(404, "not_found", "no such price increase");
+    };
+    machine.compute_per_hour = asked;
+    done()
 }
 
 async fn reboot(State(world): State<Shared>, Path(id): Path<String>) -> Response {
@@ -441,7 +478,7 @@ fn row(world: &World, machine: &Machine) -> Value {
         "ssh_host": "ssh5.vast.ai", "ssh_idx": "5", "ssh_port": 10001, "machine_dir_ssh_port": 21000,
         "ports": reachable.then(|| json!({"22/tcp": [entry("0.0.0.0"), entry("::")]})),
         "machine_id": 4103, "host_id": 70, "start_date": seconds(machine.created_at),
-        "end_date": seconds(machine.created_at + SignedDuration::from_hours(24 * 90)),
+        "end_date": contract_end(machine),
         "uptime_mins": null, "duration": 4924800.0, "geolocation": machine.region, "verification": "verified",
         "static_ip": true, "rentable": false, "external": false, "hosting_type": 0, "webpage": null,
         "time_remaining": "", "time_remaining_isbid": "",
@@ -492,6 +529,11 @@ fn words(life: Life) -> (Option<&'static str>, &'static str, &'static str, &'sta
 /// Ten decimals, as the provider sends them.
 fn number(amount: Decimal) -> Value {
     serde_json::from_str(&amount.round_dp(10).normalize().to_string()).unwrap_or(Value::Null)
+}
+
+/// Contracts are of ninety days.
+fn contract_end(machine: &Machine) -> f64 {
+    seconds(machine.created_at + SignedDuration::from_hours(24 * 90))
 }
 
 fn digits(id: &str) -> u64 {

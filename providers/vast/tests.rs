@@ -651,6 +651,22 @@ async fn a_history_with_a_hole_is_no_history(#[case] body: Value, #[case] shown:
     assert!(error.to_string().contains(shown), "{error}");
 }
 
+#[rstest]
+#[case(include_str!("fixtures/pending_price_increases.json"), Some(("0.3996", "0.45")))]
+#[case(r#"{"pending_price_increases":[{"contract_id":31000001,"new_gpu_costpersec":0.0002}]}"#, None)]
+#[case(r#"{"pending_price_increases":[{"contract_id":31000001,"old_gpu_costpersec":0.0001,"new_gpu_costpersec":"0.0002",
+    "old_disk_ram_costpersec":0.0001,"new_disk_ram_costpersec":0.0003}]}"#, Some(("0.72", "1.8")))]
+#[case(
+    r#"{"pending_price_increases":[{"contract_id":31000001,"old_gpu_costpersec":0.0002,"new_gpu_costpersec":0.0001}]}"#,
+    None
+)]
+fn a_rise_is_what_becomes_dearer_by_the_hour(#[case] answer: &str, #[case] wanted: Option<(&str, &str)>) {
+    let rises: wire::Rises = serde_json::from_str(answer).unwrap();
+    let rise: wire::Rise = serde_json::from_str(rises.pending_price_increases[0].get()).unwrap();
+    let told = instances::repricing(&rise).map(|told| (told.rate.amount(), told.asked.amount()));
+    assert_eq!(told, wanted.map(|(rate, asked)| (dec(rate), dec(asked))));
+}
+
 // One instance, and actions.
 
 const ONE: &str = "/api/v0/instances/31000001/";
@@ -1080,6 +1096,35 @@ mod simulated {
         assert_eq!(of("31000002", Component::Compute), dec("422.4"), "a day");
         assert_eq!(of("5100001", Component::Storage), dec("1.667"));
         assert_eq!(stage.vast.billed(began, ended).await.unwrap(), lines);
+    }
+
+    /// COST-10: the old rate holds until the rise is accepted.
+    #[tokio::test]
+    async fn a_price_rise_is_told_and_counts_once_it_is_accepted() {
+        let stage = stage().await;
+        stage.world().lock().machines[0].asked_per_hour = Some(dec("0.8"));
+        let row = |poll: &Poll| poll.instances.rows()[0].clone();
+        let told = row(&stage.poll(Ask::ALL).await);
+        let repricing = told.repricing.unwrap();
+        // Told by the second, with ten decimals.
+        let [rate, asked] = [repricing.rate, repricing.asked].map(|rate| rate.amount().round_dp(6));
+        assert_eq!((rate, asked), (dec("0.4"), dec("0.8")));
+        assert!(repricing.ends_at.is_some_and(|at| Some(at) == told.ends_at));
+        let compute = |row: &Instance| row.rates.of(&[Component::Compute]).of(Currency::USD).amount();
+        assert_eq!(compute(&told), dec("0.4"), "what is charged is the old price");
+        assert_eq!(row(&stage.poll(Ask::INSTANCES).await).repricing, Some(repricing), "between two questions too");
+        let body = json!({"pending_price_increase_id": 31_000_001});
+        let accept = format!("{}/api/v0/instances/accept-price-increase/", stage.simulator.url());
+        let put = reqwest::Client::new().put(accept).bearer_auth("sim-vast-key").json(&body);
+        assert!(put.send().await.unwrap().status().is_success());
+        let after = row(&stage.poll(Ask::ALL).await);
+        assert_eq!((after.repricing, compute(&after)), (None, dec("0.8")));
+        // Asking is no matter of life: what was told stands, and the list with it.
+        stage.world().lock().machines[0].asked_per_hour = Some(dec("0.9"));
+        stage.poll(Ask::ALL).await;
+        let page = Harm::Answer { status: 404, headers: vec![], content_type: "text/html", body: "<html>".into() };
+        stage.world().fault("GET", "pending-price-increases", 3, page);
+        assert!(row(&stage.poll(Ask::ALL).await).repricing.is_some());
     }
 
     /// A charge under another component than its rate would count beside our own figure, and not in its place.

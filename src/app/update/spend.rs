@@ -10,9 +10,9 @@ use providers::money::Burn;
 use crate::app::effect::Effect;
 use crate::app::spending::{SpentTotals, Unwatched};
 use crate::app::state::World;
-use crate::rules::fleet::Consequence;
+use crate::rules::fleet::{Consequence, Fleet};
 use crate::rules::memory::Memory;
-use crate::rules::spend::{Billing, Charged, Entries, Look, Meter, Summed, date_of};
+use crate::rules::spend::{Billing, Charged, Entries, Look, Meter, Seen, Summed, date_of};
 
 /// Takes the books' memory over.
 pub fn remember(world: &mut World, memory: &Memory) {
@@ -66,19 +66,24 @@ pub fn look(
     let reassigned = world.spending.reassigned.remove(name);
     let changed: BTreeSet<Identity> = consequences.iter().map(|consequence| consequence.identity().clone()).collect();
     let mut entries = Entries::default();
+    world.spending.meter.set_skew(name, world.fleet.skew(name));
     for &kind in listed {
-        let look = Look { account: name.clone(), kind, now, longest_gap: world.fleet.interval(name) * 3 };
+        let there = world.fleet.there(name, now);
+        let look = Look { account: name.clone(), kind, now: there, longest_gap: world.fleet.interval(name) * 3 };
         // Who mounts a storage item is not told by the item itself.
         let changed = (kind == ResourceKind::Instance && !reassigned).then_some(&changed);
         let (fleet, settings) = (&world.fleet, &world.settings);
         let meter = &mut world.spending.meter;
         let more = match kind {
             ResourceKind::Instance => {
-                let seen = fleet.instances_of(name).map(|known| Charged::instance(fleet, settings, known, now));
+                let seen = fleet
+                    .instances_of(name)
+                    .map(|known| of_there(fleet, Charged::instance(fleet, settings, known, now)));
                 meter.look(&look, seen, changed)
             }
             ResourceKind::Storage => {
-                let seen = fleet.storage_of(name).map(|known| Charged::storage(fleet, settings, known, now));
+                let seen =
+                    fleet.storage_of(name).map(|known| of_there(fleet, Charged::storage(fleet, settings, known, now)));
                 meter.look(&look, seen, changed)
             }
         };
@@ -95,16 +100,26 @@ pub fn single(world: &mut World, consequences: &[Consequence], now: Timestamp) -
         let (Consequence::Appeared(identity) | Consequence::Gone(identity)) = consequence else { continue };
         let name = &identity.account;
         let longest_gap = world.fleet.interval(name) * 3;
-        let look = Look { account: name.clone(), kind: identity.kind, now, longest_gap };
+        let there = world.fleet.there(name, now);
+        let look = Look { account: name.clone(), kind: identity.kind, now: there, longest_gap };
         let (fleet, settings) = (&world.fleet, &world.settings);
         let instance = fleet.instances.get(identity).map(|known| Charged::instance(fleet, settings, known, now));
         let storage = fleet.storage.get(identity).map(|known| Charged::storage(fleet, settings, known, now));
-        if let Some(charged) = instance.or(storage) {
+        if let Some(charged) = instance.or(storage).map(|charged| of_there(fleet, charged)) {
             entries.append(world.spending.meter.single(&look, charged));
         }
     }
     note(world, &entries);
     entries
+}
+
+/// Looks are of the provider's time, and so is what was found at our own.
+fn of_there(fleet: &Fleet, charged: Charged) -> Charged {
+    let seen = match charged.seen {
+        Seen::Gone { by } => Seen::Gone { by: fleet.there(&charged.identity.account, by) },
+        seen => seen,
+    };
+    Charged { seen, ..charged }
 }
 
 fn note(world: &mut World, entries: &Entries) {

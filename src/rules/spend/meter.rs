@@ -76,6 +76,8 @@ pub struct Meter {
     horizons: BTreeMap<(AccountName, ResourceKind), Horizon>,
     /// Accounts that nobody looks at any more: what they cost is counted to the last look.
     unwatched: BTreeSet<AccountName>,
+    /// How far our clock is ahead of the providers', where it is: looks are of their time.
+    skews: BTreeMap<AccountName, SignedDuration>,
 }
 
 impl Meter {
@@ -85,7 +87,7 @@ impl Meter {
         horizons: impl IntoIterator<Item = ((AccountName, ResourceKind), Timestamp)>,
     ) -> Self {
         let horizon = |(key, at)| (key, Horizon { at: whole(at), longest_gap: USUAL_GAP });
-        Meter { running, horizons: horizons.into_iter().map(horizon).collect(), unwatched: BTreeSet::new() }
+        Meter { running, horizons: horizons.into_iter().map(horizon).collect(), ..Meter::default() }
     }
 
     /// The last look at one kind of an account's resources.
@@ -198,6 +200,13 @@ impl Meter {
         entries
     }
 
+    /// How far our clock is ahead of that of the looks at an account.
+    pub fn set_skew(&mut self, account: &AccountName, skew: SignedDuration) {
+        if self.skews.get(account).copied().unwrap_or_default() != skew {
+            self.skews.insert(account.clone(), skew);
+        }
+    }
+
     /// Nobody looks at an account any more: what it costs is counted to the last look.
     pub fn leave_unwatched(&mut self, account: &AccountName) {
         self.unwatched.insert(account.clone());
@@ -221,6 +230,8 @@ impl Meter {
         running: &'a Running,
         now: Timestamp,
     ) -> impl Iterator<Item = Span> + use<'a> {
+        let skew = self.skews.get(&identity.account).copied().unwrap_or_default();
+        let now = now.saturating_sub(skew).expect("a duration can be taken from any time");
         let (seen, reach) = self.reach(identity, running, whole(now));
         running.lines.iter().flat_map(move |line| {
             let seen = seen.max(line.from);
