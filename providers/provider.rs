@@ -127,6 +127,19 @@ pub struct Poll {
     pub server_time: Option<Timestamp>,
 }
 
+impl Poll {
+    /// Complete lists and nothing else.
+    pub fn of_lists(instances: Vec<Instance>, storage: Vec<StorageItem>) -> Self {
+        Poll {
+            instances: Part::complete(instances),
+            storage: Part::complete(storage),
+            balance: Reading::NotAsked,
+            tenant: Reading::NotAsked,
+            server_time: None,
+        }
+    }
+}
+
 /// What asking by id said.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

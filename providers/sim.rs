@@ -490,6 +490,11 @@ impl Shared {
     }
 }
 
+/// A row of a simulator's own wire, as the adapter reads it.
+pub fn read<T: serde::de::DeserializeOwned>(row: &serde_json::Value) -> T {
+    serde_json::from_str(&row.to_string()).expect("a simulator's rows are those that its adapter reads")
+}
+
 /// A provider's wire, served on a loopback port until it is dropped.
 #[derive(Debug)]
 pub struct Simulator {

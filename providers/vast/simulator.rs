@@ -14,7 +14,10 @@ use jiff::{SignedDuration, Timestamp};
 use rust_decimal::Decimal;
 use serde_json::{Map, Value, json};
 
-use crate::sim::{Charge, Item, Life, Load, Machine, Shared, SimClock, Store, World};
+use super::instances;
+use crate::facts::Facts;
+use crate::provider::Poll;
+use crate::sim::{Charge, Item, Life, Load, Machine, Shared, SimClock, Store, World, read};
 
 /// The largest page of the list.
 const PAGE: usize = 25;
@@ -107,6 +110,15 @@ pub fn routes(world: Shared) -> Router {
     router = both(router, "/api/v0/charges", get(charges));
     let keyed = router.layer(middleware::from_fn_with_state(world.clone(), keyed));
     both(keyed, "/api/v0/gpu_names/unique", get(gpu_names)).with_state(world)
+}
+
+/// What a complete poll of a world says, without the way over HTTP.
+pub fn poll(world: &World) -> Poll {
+    let facts = Facts::built_in(super::ENTRY.facts);
+    let instance = |machine: &Machine| instances::instance(&read(&row(world, machine)), &facts, world.now());
+    let stores = world.stores.iter().filter(|store| !store.gone);
+    let storage = stores.map(|store| super::volume(&read(&volume_row(world, store)))).collect();
+    Poll::of_lists(world.listed().map(instance).collect(), storage)
 }
 
 /// A missing key is a 403, a wrong one a 404: as the provider answers.
@@ -334,20 +346,22 @@ async fn volumes(State(world): State<Shared>, Query(asked): Asked) -> Response {
         return Json(json!({"volumes": []})).into_response();
     }
     let world = world.lock();
-    let rows = world.stores.iter().filter(|store| !store.gone).map(|store| {
-        let users: Vec<u64> = users(&world, &store.id);
-        json!({
-            "id": digits(&store.id), "label": store.name, "status": if users.is_empty() { "created" } else { "in-use" },
-            "type": "machine", "disk_space": store.size_gb, "storage_total_cost": number(world.store_of(store)),
-            "instances": users.iter().map(|id| json!({"id": id})).collect::<Vec<_>>(), "machine_id": 4103, "host_id": 70, "start_date": seconds(store.created_at),
-            "end_date": seconds(store.created_at + SignedDuration::from_hours(24 * 180)),
-            "geolocation": store.region, "public_ipaddr": "192.0.2.45", "disk_name": "nvme", "inet_up": 812.4,
-            "inet_down": 905.1, "reliability2": 0.9968, "verification": "verified", "driver_version": "575.57.08",
-            "cuda_max_good": 12.9, "cpu_name": "EPYC 7543", "cpu_arch": "amd64", "os_version": "22.04",
-            "static_ip": true,
-        })
-    });
+    let rows = world.stores.iter().filter(|store| !store.gone).map(|store| volume_row(&world, store));
     Json(json!({"volumes": rows.collect::<Vec<_>>()})).into_response()
+}
+
+fn volume_row(world: &World, store: &Store) -> Value {
+    let users: Vec<u64> = users(world, &store.id);
+    json!({
+        "id": digits(&store.id), "label": store.name, "status": if users.is_empty() { "created" } else { "in-use" },
+        "type": "machine", "disk_space": store.size_gb, "storage_total_cost": number(world.store_of(store)),
+        "instances": users.iter().map(|id| json!({"id": id})).collect::<Vec<_>>(), "machine_id": 4103, "host_id": 70, "start_date": seconds(store.created_at),
+        "end_date": seconds(store.created_at + SignedDuration::from_hours(24 * 180)),
+        "geolocation": store.region, "public_ipaddr": "192.0.2.45", "disk_name": "nvme", "inet_up": 812.4,
+        "inet_down": 905.1, "reliability2": 0.9968, "verification": "verified", "driver_version": "575.57.08",
+        "cuda_max_good": 12.9, "cpu_name": "EPYC 7543", "cpu_arch": "amd64", "os_version": "22.04",
+        "static_ip": true,
+    })
 }
 
 fn users(world: &World, store: &str) -> Vec<u64> {

@@ -1127,6 +1127,13 @@ mod simulated {
         assert!(row(&stage.poll(Ask::ALL).await).repricing.is_some());
     }
 
+    #[tokio::test]
+    async fn a_poll_without_http_says_the_same() {
+        let stage = stage().await;
+        let (over_http, without) = (stage.poll(Ask::ALL).await, simulator::poll(&stage.world().lock()));
+        assert_eq!((without.instances, without.storage), (over_http.instances, over_http.storage));
+    }
+
     /// A charge under another component than its rate would count beside our own figure, and not in its place.
     #[tokio::test]
     async fn what_is_billed_has_the_components_of_the_rates() {

@@ -319,3 +319,21 @@ async fn a_past_is_billed_and_not_listed() {
     assert_eq!(compute, [dec("3"), dec("3")]);
     assert_eq!(of_it(Component::Disk).len(), 12);
 }
+
+#[tokio::test]
+async fn a_poll_without_http_says_the_same() {
+    let play = Play::new(|_| {}).await;
+    play.poll().await;
+    // The second one knows the spot flag.
+    let (over_http, without) = (play.poll().await, simulator::poll(&play.simulator.world.lock()));
+    let settled = |poll: &Poll| -> Vec<_> {
+        let rows = poll.instances.rows().iter().cloned().map(|row| (row.id, row.phase, row.rates, row.mounts));
+        rows.collect()
+    };
+    let by_id = |mut rows: Vec<(ResourceId, _, _, _)>| {
+        rows.sort_by(|one, other| one.0.cmp(&other.0));
+        rows
+    };
+    assert_eq!(by_id(settled(&without)), by_id(settled(&over_http)));
+    assert_eq!(without.storage, over_http.storage);
+}
