@@ -5,13 +5,13 @@
 //! addresses only, never through a proxy.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
 use backon::{ExponentialBuilder, Retryable};
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use jiff::Timestamp;
-use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
+use reqwest::header::{AGE, AUTHORIZATION, CONTENT_TYPE, DATE, HeaderMap, HeaderValue, RETRY_AFTER};
 use reqwest::{Certificate, Client, Method, StatusCode, Url};
 use secrecy::ExposeSecret;
 use serde::de::DeserializeOwned;
@@ -26,6 +26,8 @@ use crate::text::{clean, excerpt};
 const BODY_LIMIT_BYTES: usize = 32 * 1024 * 1024;
 /// The longest excerpt of a body that an error shows, in characters.
 const EXCERPT: usize = 160;
+/// So many requests are left to what somebody waits for.
+const RESERVE: u64 = 15;
 /// A wait up to this long is taken inside a call; a longer one is told, and the caller's schedule obeys it.
 const SHORT_WAIT: Duration = Duration::from_secs(2);
 
@@ -97,17 +99,42 @@ pub struct Failure<'a> {
 /// A provider's own reading of a failure; `None` leaves it to the status.
 pub type Dialect = fn(&Failure<'_>) -> Option<ErrorKind>;
 
-/// The least time between two requests of one lane.
+/// A sort of requests that keep one pace, apart from the others.
 #[derive(Clone, Copy, Debug)]
 pub struct Lane {
     pub name: &'static str,
-    pub spacing: Duration,
+    spacing: Duration,
+    background: bool,
+}
+
+impl Lane {
+    /// With the least time between two requests.
+    pub const fn new(name: &'static str, spacing_ms: u64) -> Self {
+        Lane { name, spacing: Duration::from_millis(spacing_ms), background: false }
+    }
+
+    /// What nobody waits for: it stands back when few requests are left, and its own waits are not the others'.
+    pub const fn background(self) -> Self {
+        Lane { background: true, ..self }
+    }
 }
 
 struct LaneState {
     /// One request that only reads is under way at a time.
     turn: tokio::sync::Mutex<()>,
     limiter: Option<DefaultDirectRateLimiter>,
+    background: bool,
+}
+
+/// What answers said beside their bodies.
+#[derive(Default)]
+struct Noted {
+    /// Nothing is sent before this moment: the provider said so.
+    quiet_until: Option<Instant>,
+    /// Nothing is sent in the background before this one.
+    background_quiet_until: Option<Instant>,
+    /// The provider's time, and when it was told.
+    date: Option<(Timestamp, Instant)>,
 }
 
 /// One account's way to its provider.
@@ -118,8 +145,7 @@ pub struct Http {
     auth: HeaderValue,
     dialect: Dialect,
     lanes: HashMap<&'static str, LaneState>,
-    /// Nothing is sent before this moment: the provider said so.
-    quiet_until: Mutex<Option<Instant>>,
+    noted: Mutex<Noted>,
 }
 
 /// A successful answer.
@@ -152,11 +178,12 @@ impl Http {
             .iter()
             .map(|lane| {
                 let limiter = Quota::with_period(lane.spacing).map(RateLimiter::direct);
-                (lane.name, LaneState { turn: tokio::sync::Mutex::new(()), limiter })
+                let turn = tokio::sync::Mutex::new(());
+                (lane.name, LaneState { turn, limiter, background: lane.background })
             })
             .collect();
         let client = client(base.scheme() == "http").map_err(unusable)?;
-        Ok(Http { client, base, access: access.clone(), auth, dialect, lanes, quiet_until: Mutex::new(None) })
+        Ok(Http { client, base, access: access.clone(), auth, dialect, lanes, noted: Mutex::default() })
     }
 
     /// Sends a request. One that only reads is tried up to three times when the provider stumbles; one that
@@ -201,8 +228,19 @@ impl Http {
         }
     }
 
+    /// The provider's clock as of now, by the last answer that told it, to the second. `None` before the first.
+    pub fn server_time(&self) -> Option<Timestamp> {
+        let (date, told_at) = self.noted().date?;
+        date.checked_add(told_at.elapsed()).ok() // A date at the end of the calendar is none.
+    }
+
+    fn noted(&self) -> MutexGuard<'_, Noted> {
+        self.noted.lock().expect("the lock is held for single assignments only")
+    }
+
     async fn attempt(&self, call: &Call<'_>) -> Result<Answer, ErrorKind> {
-        self.keep_quiet().await?;
+        let background = self.lanes.get(call.lane).is_some_and(|lane| lane.background);
+        self.keep_quiet(background).await?;
         let mut url = self.base.clone();
         url.set_path(call.path);
         let mut request = self
@@ -218,7 +256,8 @@ impl Http {
         }
         let mut response = request.send().await.map_err(|error| self.transport(error))?;
         let status = response.status();
-        let retry_after = self.note_limits(response.headers(), status);
+        self.note_date(response.headers());
+        let retry_after = self.note_limits(response.headers(), status, background);
         let json = is_json(response.headers());
         let mut body = Vec::new();
         while let Some(chunk) = response.chunk().await.map_err(|error| self.transport(error))? {
@@ -243,8 +282,11 @@ impl Http {
     }
 
     /// Waits out a short quiet time; refuses to send inside a long one.
-    async fn keep_quiet(&self) -> Result<(), ErrorKind> {
-        let until = *self.quiet_until.lock().expect("the quiet time's lock is held for one assignment only");
+    async fn keep_quiet(&self, background: bool) -> Result<(), ErrorKind> {
+        let until = {
+            let noted = self.noted();
+            noted.quiet_until.max(noted.background_quiet_until.filter(|_| background))
+        };
         let Some(wait) = until.map(|until| until.saturating_duration_since(Instant::now())) else { return Ok(()) };
         if wait > SHORT_WAIT {
             return Err(ErrorKind::RateLimited { retry_after: Some(whole_seconds(wait)) });
@@ -254,16 +296,28 @@ impl Http {
     }
 
     /// Reads Retry-After and the RateLimit windows, and remembers how long to be quiet.
-    fn note_limits(&self, headers: &HeaderMap, status: StatusCode) -> Option<Duration> {
+    fn note_limits(&self, headers: &HeaderMap, status: StatusCode, background: bool) -> Option<Duration> {
+        let refused = status == StatusCode::TOO_MANY_REQUESTS;
         let retry_after = retry_after(headers, Timestamp::now());
-        let empty_window = headers.get("ratelimit").and_then(|value| value.to_str().ok()).and_then(empty_window);
-        let wait = if status == StatusCode::TOO_MANY_REQUESTS { retry_after.max(empty_window) } else { empty_window };
-        if let Some(wait) = wait {
-            let until = Instant::now() + wait;
-            let mut quiet = self.quiet_until.lock().expect("the quiet time's lock is held for one assignment only");
-            *quiet = Some(quiet.map_or(until, |known| known.max(until)));
+        let windows = headers.get("ratelimit").and_then(|value| value.to_str().ok());
+        let empty = windows.and_then(|windows| fuller_in(windows, 1));
+        let scarce = windows.and_then(|windows| fuller_in(windows, RESERVE));
+        let asked = retry_after.filter(|_| refused);
+        let mut noted = self.noted();
+        // A wait that the background was told may be its own: the others find out by themselves.
+        note(&mut noted.quiet_until, empty.max(asked.filter(|_| !background)));
+        note(&mut noted.background_quiet_until, scarce.max(asked));
+        if refused { retry_after.max(empty) } else { retry_after }
+    }
+
+    /// Remembers what time it is there. A cache's answer tells an old one.
+    fn note_date(&self, headers: &HeaderMap) {
+        if headers.contains_key(AGE) {
+            return;
         }
-        if status == StatusCode::TOO_MANY_REQUESTS { wait } else { retry_after }
+        if let Some(date) = headers.get(DATE).and_then(|value| http_date(value.to_str().ok()?)) {
+            self.noted().date = Some((date, Instant::now()));
+        }
     }
 
     fn transport(&self, error: reqwest::Error) -> ErrorKind {
@@ -544,12 +598,21 @@ fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     if let Ok(seconds) = value.parse::<u64>() {
         return Some(Duration::from_secs(seconds.min(24 * 3600)));
     }
-    let date = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(value).ok()?;
+    let date = http_date(value)?;
     Some(Duration::from_secs(date.duration_since(now).as_secs().clamp(0, 24 * 3600) as u64))
 }
 
-/// `"minute";r=0;t=41, "hour";r=12;t=1812`: the longest wait among windows with nothing left.
-fn empty_window(header: &str) -> Option<Duration> {
+fn http_date(value: &str) -> Option<Timestamp> {
+    jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(value.trim()).ok()
+}
+
+fn note(until: &mut Option<Instant>, wait: Option<Duration>) {
+    *until = (*until).max(wait.map(|wait| Instant::now() + wait));
+}
+
+/// `"minute";r=0;t=41, "hour";r=12;t=1812`: when all windows will have at least so many requests left again;
+/// `None` when they have.
+fn fuller_in(header: &str, least: u64) -> Option<Duration> {
     header
         .split(',')
         .filter_map(|window| {
@@ -558,7 +621,7 @@ fn empty_window(header: &str) -> Option<Duration> {
                     .split(';')
                     .find_map(|part| part.trim().strip_prefix(name)?.strip_prefix('=')?.parse::<u64>().ok())
             };
-            (field("r")? == 0).then(|| field("t")).flatten()
+            (field("r")? < least).then(|| field("t")).flatten()
         })
         .max()
         .map(|seconds| Duration::from_secs(seconds.min(24 * 3600)))

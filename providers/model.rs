@@ -519,6 +519,17 @@ pub enum Granularity {
     ClockHours { round_up_to: Decimal },
 }
 
+/// A higher price that is asked for. The present one holds until somebody accepts it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Repricing {
+    /// What is to become dearer, as it is: a part of the rates or all of them.
+    pub rate: Rate,
+    /// What the same would cost.
+    pub asked: Rate,
+    /// When the rental ends unless it is accepted; `None` when that is not told.
+    pub ends_at: Option<Timestamp>,
+}
+
 /// A rented machine, container or pod, as one poll saw it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Instance {
@@ -544,6 +555,9 @@ pub struct Instance {
     pub stopped_at: Option<Timestamp>,
     #[serde(default)]
     pub granularity: Granularity,
+    /// A rise of its price that waits to be accepted.
+    #[serde(default)]
+    pub repricing: Option<Repricing>,
     /// When the provider will end it by itself.
     pub ends_at: Option<Timestamp>,
     pub usage: Option<Usage>,

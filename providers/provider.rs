@@ -122,6 +122,22 @@ pub struct Poll {
     pub balance: Reading<Balance>,
     /// `Known` where the provider tells who is behind the key.
     pub tenant: Reading<Tenant>,
+    /// What time it was at the provider when the poll ended, to the second; `None` when no answer told.
+    #[serde(default)]
+    pub server_time: Option<Timestamp>,
+}
+
+impl Poll {
+    /// Complete lists and nothing else.
+    pub fn of_lists(instances: Vec<Instance>, storage: Vec<StorageItem>) -> Self {
+        Poll {
+            instances: Part::complete(instances),
+            storage: Part::complete(storage),
+            balance: Reading::NotAsked,
+            tenant: Reading::NotAsked,
+            server_time: None,
+        }
+    }
 }
 
 /// What asking by id said.
@@ -161,8 +177,12 @@ pub trait Provider: Send + Sync {
     /// Sends one request that changes something, once: nothing is repeated inside.
     async fn act(&self, action: Action, id: &ResourceId) -> Result<Accepted, ProviderError>;
 
-    /// What the provider charged from `from` (inclusive) to `to` (exclusive), oldest first; empty where it
-    /// keeps no such records.
+    /// What the provider charged, oldest first: the lines that begin at `from` or later and end by `to`. They
+    /// are whole hours or days of the provider's own, never cut to the time asked for, so that the same charge
+    /// has the same line in every answer. Empty where the provider keeps no such records.
+    ///
+    /// A line's component is that of the rate that a poll shows for the same charge. One of 0 says that nothing
+    /// was charged.
     async fn billed(&self, from: Timestamp, to: Timestamp) -> Result<Vec<BilledLine>, ProviderError>;
 }
 

@@ -4,6 +4,8 @@
 //! takes its time, a disk is charged on, a balance falls, a spot machine is taken); a simulator only
 //! translates. Nothing here is used against a real provider.
 
+mod bill;
+
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -18,6 +20,8 @@ use axum::{Router, body};
 use jiff::{SignedDuration, Timestamp};
 use rust_decimal::Decimal;
 use tokio_util::sync::CancellationToken;
+
+pub use bill::{Charge, Item};
 
 /// The world's time: either set by hand, or running from a start at a speed.
 #[derive(Clone, Debug)]
@@ -105,6 +109,8 @@ pub struct Machine {
     /// Memory of one card.
     pub gpu_memory_gib: u32,
     pub compute_per_hour: Decimal,
+    /// A higher price that its host asks for and nobody has accepted.
+    pub asked_per_hour: Option<Decimal>,
     /// Disk that is lost on stop, in GB.
     pub scratch_gb: u32,
     /// Disk that outlives a stop, in GB.
@@ -122,6 +128,8 @@ pub struct Machine {
     pub labels: BTreeMap<String, String>,
     /// A start finds no free GPU.
     pub gpu_taken: bool,
+    /// What it was before the world began; see [`Machine::lived`].
+    pub past: Vec<(Timestamp, Life)>,
 }
 
 impl Machine {
@@ -136,6 +144,7 @@ impl Machine {
             gpu_count: 1,
             gpu_memory_gib: 24,
             compute_per_hour: Decimal::new(44, 2),
+            asked_per_hour: None,
             scratch_gb: 20,
             disk_gb: 40,
             mounts: Vec::new(),
@@ -149,6 +158,7 @@ impl Machine {
             started_at: Some(now - SignedDuration::from_hours(26)),
             labels: BTreeMap::new(),
             gpu_taken: false,
+            past: Vec::new(),
         }
     }
 
@@ -273,6 +283,10 @@ pub struct World {
     /// USD per GB and month for the scratch disks of machines that are up; 0 where compute includes them.
     pub scratch_running_month: Decimal,
     pub hours_in_month: Decimal,
+    /// What the bill says is so many times what the rates come to: 1 where they agree.
+    pub billed_factor: Decimal,
+    /// How far the provider's clock is ahead of the world's, in what its answers say of the time.
+    pub date_ahead: SignedDuration,
     /// How long a machine takes from one state of rest to the next.
     pub transition: SignedDuration,
     pub faults: Vec<Fault>,
@@ -281,12 +295,16 @@ pub struct World {
     /// What was really done, in order: the id of a machine or a store, and the word of the action.
     pub deeds: Vec<(String, &'static str)>,
     settled_at: Timestamp,
+    bill: bill::Bill,
 }
 
 impl World {
     pub fn new(clock: SimClock, key: &str) -> Self {
         World {
             settled_at: clock.now(),
+            bill: bill::Bill::default(),
+            billed_factor: Decimal::ONE,
+            date_ahead: SignedDuration::ZERO,
             clock,
             key: key.to_owned(),
             tenant: "tenant-1".to_owned(),
@@ -343,6 +361,7 @@ impl World {
         if span.is_positive() {
             let hours = Decimal::from(span.as_millis() as i64) / Decimal::from(3_600_000);
             self.balance -= self.burn() * hours;
+            self.charge_bill(self.settled_at, at);
             self.settled_at = at;
         }
     }
@@ -453,7 +472,8 @@ impl Machine {
 pub struct Shared(Arc<Mutex<World>>);
 
 impl Shared {
-    pub fn new(world: World) -> Self {
+    pub fn new(mut world: World) -> Self {
+        world.open_bill();
         Shared(Arc::new(Mutex::new(world)))
     }
 
@@ -468,6 +488,11 @@ impl Shared {
     pub fn fault(&self, method: &'static str, path: &str, times: u32, harm: Harm) {
         self.lock().faults.push(Fault { method, path: path.to_owned(), times, harm });
     }
+}
+
+/// A row of a simulator's own wire, as the adapter reads it.
+pub fn read<T: serde::de::DeserializeOwned>(row: &serde_json::Value) -> T {
+    serde_json::from_str(&row.to_string()).expect("a simulator's rows are those that its adapter reads")
 }
 
 /// A provider's wire, served on a loopback port until it is dropped.
@@ -489,7 +514,9 @@ impl Simulator {
     pub fn serve_on(listener: tokio::net::TcpListener, routes: Router, world: Shared) -> std::io::Result<Self> {
         let address = listener.local_addr()?;
         let stop = CancellationToken::new();
-        let routes = routes.layer(middleware::from_fn_with_state(world.clone(), weather));
+        let routes = routes
+            .layer(middleware::from_fn_with_state(world.clone(), weather))
+            .layer(middleware::from_fn_with_state(world.clone(), dated));
         let ended = stop.clone().cancelled_owned();
         tokio::spawn(async move {
             if let Err(error) = axum::serve(listener, routes).with_graceful_shutdown(ended).await {
@@ -508,6 +535,20 @@ impl Drop for Simulator {
     fn drop(&mut self) {
         self.stop.cancel();
     }
+}
+
+/// Tells the time as the provider's clock has it. A fault may tell another one.
+async fn dated(State(shared): State<Shared>, request: Request, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    let there = {
+        let world = shared.lock();
+        world.now() + world.date_ahead
+    };
+    let date = jiff::fmt::rfc2822::DateTimePrinter::new().timestamp_to_rfc9110_string(&there);
+    if let Some(date) = date.ok().and_then(|date| HeaderValue::from_str(&date).ok()) {
+        response.headers_mut().entry(axum::http::header::DATE).or_insert(date);
+    }
+    response
 }
 
 /// Writes down each request and lets the faults happen that were planned for it.

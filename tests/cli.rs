@@ -217,7 +217,7 @@ fn ls_asks_again_when_the_last_list_left_something_out() {
     let three = three();
     let body = r#"{"success": true, "instances": [{"id": "x"}], "next_token": null}"#.to_owned();
     let harm = Harm::Answer { status: 200, headers: vec![], content_type: "application/json", body };
-    three.vast.fault("GET", "instances", 2, harm);
+    three.vast.fault("GET", "v1/instances", 2, harm);
     three.lab.run(&["ls"]).ends_with(3);
     three.lab.run(&["ls"]).ends_with(3);
     three.lab.run(&["ls"]).ends_with(0);

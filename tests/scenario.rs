@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use jiff::SignedDuration;
 use providers::error::{ErrorKind, ProviderError, RequestLine};
-use providers::model::{AccountName, Instance, Offer, Phase, Refusal, Remark, Tenant};
+use providers::model::{AccountName, Instance, Offer, Phase, Refusal, Remark, Repricing, Tenant};
 use providers::money::{Currency, Rate};
 use providers::provider::{Accepted, Found, Part, Poll, Reading};
 use rentop::app::action::{Code, Key};
@@ -15,6 +15,7 @@ use rentop::app::listing::Line;
 use rentop::app::message::SortName;
 use rentop::app::state::{Modal, OfferedAccount, Question};
 use rentop::app::{Effect, Event};
+use rentop::config::Language;
 use rentop::rules::fleet::{Freshness, Known};
 use rentop::rules::memory::{AccountMemory, Collector, Memory, Owner};
 use rentop::rules::saga::{NotSent, OpId, Outcome, Step};
@@ -832,4 +833,21 @@ fn recorded_events_lead_to_the_same_world() {
     assert_eq!(replayed.state.world.operations, told.state.world.operations);
     assert_eq!(replayed.burn(), told.burn());
     assert_eq!(replayed.row("me", "b").row, told.row("me", "b").row);
+}
+
+/// COST-10: a rise that a host asks for is shown with both prices, and the old one holds until it is accepted.
+#[test]
+fn a_price_rise_is_shown_and_costs_nothing_before_it_is_accepted() {
+    let mut story = Story::over(&["me"], "10:00:00");
+    let ends_at = Some(at("20:00:00"));
+    let repricing = Some(Repricing { rate: usd("0.36"), asked: usd("0.72"), ends_at });
+    story.lists("me", vec![running("a", "0.36")]);
+    story.wait_ms(15_000).lists("me", vec![Instance { repricing, ..running("a", "0.36") }]);
+    assert_eq!(story.state.world.fleet.burn().burn, [usd("0.36")].into_iter().collect());
+    story.shows("asks for $0.72/h in place of $0.36/h");
+    story.language = Language::Chinese;
+    story.shows("要把 $0.36/时 涨到 $0.72/时");
+    story.wait_ms(15_000).lists("me", vec![running("a", "0.72")]);
+    story.hides("涨到");
+    assert_eq!(story.state.world.fleet.burn().burn, [usd("0.72")].into_iter().collect());
 }

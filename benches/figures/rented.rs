@@ -81,6 +81,7 @@ pub fn instance(n: usize, look: usize, now: Timestamp) -> Instance {
         started_at: (phase == Phase::Running).then_some(started_at),
         stopped_at: None,
         granularity: Granularity::Exact,
+        repricing: None,
         ends_at: None,
         usage: (phase == Phase::Running).then_some(usage),
         ssh: SshEndpoint::new("root", "192.0.2.45", 22_022, true),

@@ -125,6 +125,7 @@ impl Desk {
             storage: Part::NotAsked,
             balance: Reading::NotAsked,
             tenant: Reading::NotTold,
+            server_time: None,
         };
         Some(Event::World(WorldEvent::Polled { account, asked_at, poll: Box::new(poll) }))
     }

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use wiremock::matchers::{header, method};
 use wiremock::{Mock, MockServer, ResponseTemplate};
 
-const NO_LANES: [Lane; 1] = [Lane { name: "", spacing: Duration::from_millis(1) }];
+const NO_LANES: [Lane; 1] = [Lane::new("", 1)];
 
 fn plain(_: &Failure<'_>) -> Option<ErrorKind> {
     None
@@ -156,6 +156,49 @@ async fn an_empty_window_stops_further_requests() {
     assert_eq!(kind.retry_after().map(|wait| wait.as_secs() > 1800), Some(true), "{kind:?}");
 }
 
+/// What nobody waits for keeps off the last requests of a window, and its own waits hold up nobody.
+#[tokio::test]
+async fn the_background_stands_back_and_holds_nobody_up() {
+    let lanes = [Lane::new("", 1), Lane::new("bills", 1).background()];
+    let try_both = async |response: ResponseTemplate| {
+        let server = answering(response).await;
+        let access = Access::new("sim", "team", "k").at(server.uri());
+        let http = Http::new(&access, "https://example.invalid", &lanes, plain).unwrap();
+        drop(http.send(&Call::get("/a").lane("bills")).await);
+        let waits = |kind: ErrorKind| kind.retry_after().map(|wait| wait.as_secs());
+        let bills = http.send(&Call::get("/a").lane("bills")).await.err().and_then(|error| waits(error.kind));
+        let sent = server.received_requests().await.unwrap().len();
+        drop(http.send(&Call::get("/a")).await);
+        (bills, server.received_requests().await.unwrap().len() > sent)
+    };
+    let body = serde_json::json!({});
+    let scarce = r#""minute";r=9;t=41, "hour";r=700;t=1812"#;
+    let few = ResponseTemplate::new(200).insert_header("ratelimit", scarce).set_body_json(&body);
+    assert_eq!(try_both(few).await, (Some(41), true));
+    let refused = ResponseTemplate::new(429).insert_header("retry-after", "30");
+    assert_eq!(try_both(refused).await, (Some(30), true));
+    let plenty = r#""minute";r=40;t=41, "hour";r=700;t=1812"#;
+    let enough = ResponseTemplate::new(200).insert_header("ratelimit", plenty).set_body_json(&body);
+    assert_eq!(try_both(enough).await, (None, true));
+}
+
+#[tokio::test]
+async fn the_providers_clock_is_what_its_last_answer_said() {
+    let date = "Mon, 30 Nov 2026 10:07:00 GMT";
+    let told = ResponseTemplate::new(200).insert_header("date", date).set_body_json(serde_json::json!({}));
+    let of = async |response: ResponseTemplate| {
+        let server = answering(response).await;
+        let http = http(&server, "k");
+        assert_eq!(http.server_time(), None);
+        http.send(&Call::get("/a")).await.map(drop).unwrap();
+        http.server_time()
+    };
+    let there = of(told.clone()).await.unwrap();
+    let late = there.duration_since("2026-11-30T10:07:00Z".parse().unwrap());
+    assert!(!late.is_negative() && late.as_secs() < 5, "{late}");
+    assert_eq!(of(told.insert_header("age", "40")).await, None, "a cache's answer is an old one");
+}
+
 /// API-12: the wait stands in the words of a failure.
 #[rstest]
 #[case("Unable to terminate instance. Please try again in 60 seconds.", Some(60))]
@@ -223,7 +266,7 @@ async fn a_row_that_cannot_be_read_names_its_field() {
 async fn two_reads_of_one_lane_keep_their_distance() {
     let server = answering(ResponseTemplate::new(200).set_body_json(serde_json::json!({}))).await;
     let access = Access::new("sim", "team", "k").at(server.uri());
-    let lanes = [Lane { name: "list", spacing: Duration::from_millis(300) }];
+    let lanes = [Lane::new("list", 300)];
     let http = Http::new(&access, "https://example.invalid", &lanes, plain).unwrap();
     let call = Call::get("/a").lane("list");
     let began = std::time::Instant::now();

@@ -28,12 +28,12 @@ pub mod simulator;
 mod wire;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
 use reqwest::Method;
 use rust_decimal::Decimal;
+use rust_decimal::prelude::ToPrimitive;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
@@ -76,7 +76,7 @@ const RESTART: &str = "/api/v1/instance-operations/restart";
 
 /// The one lane: the limit counts all calls of the account together.
 const ALL: &str = "all";
-const LANES: [Lane; 1] = [Lane { name: ALL, spacing: Duration::from_secs(1) }];
+const LANES: [Lane; 1] = [Lane::new(ALL, 1000)];
 
 /// The only answer that means "no such id"; a 404 without it says nothing about the resource.
 const NO_SUCH_OBJECT: &str = "global/object-does-not-exist";
@@ -112,7 +112,9 @@ impl Lambda {
 
     async fn instances(&self) -> Part<Instance> {
         match self.list(INSTANCES, "instances").await {
-            Ok((rows, problems)) => Part::Listed { rows: rows.iter().map(instance).collect(), problems },
+            Ok((rows, problems)) => {
+                Part::Listed { rows: rows.iter().map(|row| instance(row, &self.facts)).collect(), problems }
+            }
             Err(error) => Part::Failed(error),
         }
     }
@@ -174,7 +176,7 @@ impl Provider for Lambda {
         };
         let (balance, tenant) =
             if ask.money { (Reading::NotTold, Reading::NotTold) } else { (Reading::NotAsked, Reading::NotAsked) };
-        Poll { instances, storage, balance, tenant }
+        Poll { instances, storage, balance, tenant, server_time: self.http.server_time() }
     }
 
     async fn lookup(&self, kind: ResourceKind, id: &ResourceId, _now: Timestamp) -> Result<Found, ProviderError> {
@@ -191,7 +193,7 @@ impl Provider for Lambda {
         };
         let row: wire::Data<wire::Instance> = answer.read()?;
         if row.data.id == id {
-            Ok(Found::Instance(Box::new(instance(&row.data))))
+            Ok(Found::Instance(Box::new(instance(&row.data, &self.facts))))
         } else {
             Err(answer.error(other_id("data.id")))
         }
@@ -268,7 +270,7 @@ fn phase(status: Option<&str>) -> Phase {
     }
 }
 
-fn instance(row: &wire::Instance) -> Instance {
+fn instance(row: &wire::Instance, facts: &Facts) -> Instance {
     let phase = phase(row.status.as_deref());
     let rates = rates(row, phase);
     let market = if row.is_reserved == Some(true) { Market::Reserved { until: None } } else { Market::OnDemand };
@@ -291,7 +293,8 @@ fn instance(row: &wire::Instance) -> Instance {
         created_at: None,
         started_at: row.first_healthy,
         stopped_at: None,
-        granularity: Granularity::Exact,
+        granularity: granularity(facts),
+        repricing: None,
         ends_at: None,
         usage: None,
         ssh: ip.and_then(|ip| SshEndpoint::new(SSH_USER, ip, 22, true)),
@@ -301,6 +304,15 @@ fn instance(row: &wire::Instance) -> Instance {
         offers: offers(row, phase, market, &rates),
         rates,
         page: Some(INSTANCES_PAGE.to_owned()),
+    }
+}
+
+/// Each run in whole steps from its first passed health check on. That file systems are charged in steps of
+/// an hour is not modelled: what is in use in them changes all the time, and the difference is below a cent.
+fn granularity(facts: &Facts) -> Granularity {
+    match facts.value("instance_granularity_seconds").to_u32() {
+        None | Some(0 | 1) => Granularity::Exact,
+        Some(seconds) => Granularity::Steps { seconds, least_seconds: 0 },
     }
 }
 

@@ -17,7 +17,10 @@ use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
 use serde_json::{Map, Value, json};
 
-use crate::sim::{Life, Load, Machine, Shared, SimClock, Store, World};
+use crate::facts::Facts;
+use crate::model::Instance;
+use crate::provider::Poll;
+use crate::sim::{Life, Load, Machine, Shared, SimClock, Store, World, read};
 
 /// Until a new file system was measured for the first time, its size is not told.
 const MEASURED_AFTER: SignedDuration = SignedDuration::from_hours(3);
@@ -138,6 +141,17 @@ pub fn sample(clock: SimClock) -> World {
 
 fn store_id(number: u32) -> String {
     format!("f5{number:030x}")
+}
+
+/// What a complete poll of a world says, without the way over HTTP.
+pub fn poll(world: &World) -> Poll {
+    let facts = Facts::built_in(super::ENTRY.facts);
+    let instances: Vec<Instance> =
+        world.listed().map(|machine| super::instance(&read(&instance_json(world, machine)), &facts)).collect();
+    let stores = world.stores.iter().filter(|store| !store.gone);
+    let storage =
+        stores.map(|store| super::file_system(&read(&store_json(world, store)), &instances, &facts)).collect();
+    Poll::of_lists(instances, storage)
 }
 
 /// The paths that rentop and the known clients call.

@@ -26,7 +26,7 @@ fn rows<T: DeserializeOwned>(answer: &str) -> Vec<T> {
 }
 
 fn instances(answer: &str) -> Vec<Instance> {
-    rows::<wire::Instance>(answer).iter().map(instance).collect()
+    rows::<wire::Instance>(answer).iter().map(|row| instance(row, &facts())).collect()
 }
 
 fn named(answer: &str, name: &str) -> Instance {
@@ -36,7 +36,7 @@ fn named(answer: &str, name: &str) -> Instance {
 /// One row with these members beside its id.
 fn row(members: &str) -> Instance {
     let row: wire::Instance = serde_json::from_str(&format!(r#"{{"id": "c1", {members}}}"#)).unwrap();
-    instance(&row)
+    instance(&row, &facts())
 }
 
 fn certain(instance: &Instance) -> Decimal {
@@ -45,6 +45,17 @@ fn certain(instance: &Instance) -> Decimal {
 
 fn upper(instance: &Instance) -> Decimal {
     instance.rates.upper().of(Currency::USD).amount()
+}
+
+/// COST-07: from the first passed health check, minute by minute; the config can say otherwise.
+#[rstest]
+#[case("60", Granularity::Steps { seconds: 60, least_seconds: 0 })]
+#[case("1", Granularity::Exact)]
+#[case("0", Granularity::Exact)]
+fn an_instance_is_charged_in_the_steps_of_the_facts(#[case] seconds: &str, #[case] granularity: Granularity) {
+    let corrections = [("instance_granularity_seconds".to_owned(), seconds.to_owned())].into();
+    let row: wire::Instance = serde_json::from_str(r#"{"id": "c1", "status": "active"}"#).unwrap();
+    assert_eq!(instance(&row, &facts().corrected(&corrections).unwrap()).granularity, granularity);
 }
 
 /// API-08 too: a word that nobody mapped may be billing and is never taken for free.
@@ -303,7 +314,7 @@ fn secrets_in_an_answer_are_not_kept() {
 #[test]
 fn a_terminated_instance_is_gone_and_free() {
     let row: wire::Data<wire::Instance> = serde_json::from_str(TERMINATED).unwrap();
-    let instance = instance(&row.data);
+    let instance = instance(&row.data, &facts());
     assert_eq!((instance.phase, instance.rates, instance.ssh), (Phase::Gone, Rates::known(), None));
     assert_eq!(instance.remarks, []);
 }
@@ -382,6 +393,8 @@ fn every_deletion_counts_as_a_loss() {
 
 #[cfg(feature = "simulator")]
 mod over_http {
+    use std::time::Duration;
+
     use super::*;
     use crate::sim::{Harm, Life, Shared, SimClock, Simulator, World};
     use jiff::SignedDuration;

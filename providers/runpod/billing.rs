@@ -24,7 +24,7 @@ const ROUNDING: Decimal = Decimal::from_parts(1, 0, 0, false, 4);
 
 type Key = (Option<(ResourceKind, ResourceId)>, String, Component, Timestamp, Timestamp);
 
-/// Hours that lie wholly in the window. The hour that is under way is not final and is left out; how late
+/// Hours that lie wholly in the window, each a line: what is not whole here is in another answer. The hour that is under way is not final and is left out; how late
 /// the last one fills is not stated (charges run every five minutes), UNSURE.
 pub async fn billed(http: &Http, from: Timestamp, to: Timestamp) -> Result<Vec<BilledLine>, ProviderError> {
     let mut lines = BTreeMap::new();
@@ -82,7 +82,8 @@ impl Window {
                     continue;
                 }
                 for (resource, product, component, amount) in record.parts() {
-                    if !amount.is_zero() {
+                    // Of a resource 0 tells that what may be in our rates was not charged.
+                    if !amount.is_zero() || (resource.is_some() && component != Component::Other) {
                         lines.insert((resource, product.to_owned(), component, from, to), amount);
                     }
                 }
@@ -114,13 +115,21 @@ impl Record for wire::PodRecord {
 
     fn parts(self) -> Vec<Part> {
         let resource = Some((ResourceKind::Instance, ResourceId::new(self.pod_id.as_str())));
-        let compute = self.gpu_amount.unwrap_or_default().saturating_add(self.cpu_amount.unwrap_or_default());
-        let disk = self.disk_amount.unwrap_or_default();
-        let rest = self.total_amount.unwrap_or_default().saturating_sub(compute).saturating_sub(disk);
-        let rest = if rest > ROUNDING { rest } else { Decimal::ZERO };
-        [(Component::Compute, compute), (Component::Disk, disk), (Component::Other, rest)]
-            .map(|(component, amount)| (resource.clone(), "pod", component, amount))
-            .into()
+        let compute = match (self.gpu_amount, self.cpu_amount) {
+            (None, None) => None,
+            (gpu, cpu) => Some(gpu.unwrap_or_default().saturating_add(cpu.unwrap_or_default())),
+        };
+        let told = compute.unwrap_or_default().saturating_add(self.disk_amount.unwrap_or_default());
+        let rest = self.total_amount.map(|total| total.saturating_sub(told)).filter(|rest| *rest > ROUNDING);
+        let parts = match (compute, self.disk_amount) {
+            // A sum without its parts stands for the greatest of them.
+            (None, None) => {
+                [(Component::Compute, self.total_amount), (Component::Disk, None), (Component::Other, None)]
+            }
+            (compute, disk) => [(Component::Compute, compute), (Component::Disk, disk), (Component::Other, rest)],
+        };
+        let part = |(component, amount): (_, Option<_>)| Some((resource.clone(), "pod", component, amount?));
+        parts.into_iter().filter_map(part).collect()
     }
 }
 

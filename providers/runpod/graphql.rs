@@ -10,7 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 use rust_decimal::Decimal;
 use serde_json::json;
 
-use super::{BASE_URL, EXTRAS_TIMEOUT, SPACING, wire};
+use super::{BASE_URL, EXTRAS_TIMEOUT, SPACING_MS, wire};
 use crate::error::{ErrorKind, ProviderError};
 use crate::http::{Call, Http, Lane};
 use crate::model::{Balance, Tenant};
@@ -61,7 +61,7 @@ impl Extras {
     pub fn new(access: &Access) -> Result<Self, ProviderError> {
         let mut access = access.clone();
         access.timeout = access.timeout.min(EXTRAS_TIMEOUT);
-        let lanes = [MONEY, PODS].map(|name| Lane { name, spacing: SPACING });
+        let lanes = [MONEY, PODS].map(|name| Lane::new(name, SPACING_MS));
         Ok(Extras { http: Http::new(&access, BASE_URL, &lanes, |_| None)?, state: Mutex::default() })
     }
 

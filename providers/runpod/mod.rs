@@ -67,7 +67,7 @@ pub static ENTRY: Entry = Entry {
     key_page: "https://console.runpod.io/user/settings",
     money_page: Some("https://console.runpod.io/user/billing"),
     facts: include_str!("facts.toml"),
-    connect,
+    connect: |access| Ok(Arc::new(RunPod::new(access, &LANES)?)),
 };
 
 const BASE_URL: &str = "https://api.runpod.io";
@@ -76,7 +76,9 @@ const BASE_URL: &str = "https://api.runpod.io";
 const PODS: &str = "pods";
 const VOLUMES: &str = "volumes";
 const BILLING: &str = "billing";
-const SPACING: Duration = Duration::from_millis(250);
+const SPACING_MS: u64 = 250;
+/// The first import makes some fifteen calls: at this pace they stay far inside the minute's quota.
+const BILLING_SPACING_MS: u64 = 1000;
 
 /// GraphQL only adds to what REST tells: a poll does not wait for it as long as for the lists.
 const EXTRAS_TIMEOUT: Duration = Duration::from_secs(10);
@@ -84,14 +86,8 @@ const EXTRAS_TIMEOUT: Duration = Duration::from_secs(10);
 /// The code that a refused start gets here, whatever the status that carried it.
 const NO_FREE_GPU: &str = "no_free_gpu";
 
-fn connect(access: &Access) -> Result<Arc<dyn Provider>, ProviderError> {
-    let lanes = [PODS, VOLUMES, BILLING].map(|name| Lane { name, spacing: SPACING });
-    Ok(Arc::new(RunPod {
-        facts: ENTRY.facts(access)?,
-        rest: Http::new(access, BASE_URL, &lanes, dialect)?,
-        extras: graphql::Extras::new(access)?,
-    }))
-}
+const LANES: [Lane; 3] =
+    [Lane::new(PODS, SPACING_MS), Lane::new(VOLUMES, SPACING_MS), Lane::new(BILLING, BILLING_SPACING_MS).background()];
 
 struct RunPod {
     rest: Http,
@@ -125,7 +121,7 @@ impl Provider for RunPod {
             }
         };
         let (balance, tenant) = money;
-        Poll { instances, storage, balance, tenant }
+        Poll { instances, storage, balance, tenant, server_time: self.rest.server_time() }
     }
 
     async fn lookup(&self, kind: ResourceKind, id: &ResourceId, now: Timestamp) -> Result<Found, ProviderError> {
@@ -211,6 +207,14 @@ page!(wire::VolumeList, wire::Volume, network_volumes, "networkVolumes");
 page!(wire::EndpointList, wire::Endpoint, endpoints, "endpoints");
 
 impl RunPod {
+    fn new(access: &Access, lanes: &[Lane]) -> Result<Self, ProviderError> {
+        Ok(RunPod {
+            facts: ENTRY.facts(access)?,
+            rest: Http::new(access, BASE_URL, lanes, dialect)?,
+            extras: graphql::Extras::new(access)?,
+        })
+    }
+
     async fn list<L: Page>(&self, path: &str, lane: &'static str) -> Result<Listing<L::Row>, ProviderError> {
         // Members of clusters are hidden from the list unless asked for, although they cost.
         let call = Call::get(path).lane(lane);

@@ -39,7 +39,9 @@ pub fn instance(pod: wire::Pod, extra: Option<&Extra>, facts: &Facts, now: Times
         created_at: pod.created_at,
         started_at,
         stopped_at: None,
+        // Compute and disks are charged per second (pods/pricing, read 2026-08-20).
         granularity: Granularity::Exact,
+        repricing: None,
         ends_at: None,
         ssh: (phase == Phase::Running).then(|| ssh(&pod)).flatten(),
         region: clean_opt(pod.data_center_id.as_deref()),

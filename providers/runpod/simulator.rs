@@ -5,11 +5,10 @@
 //! and leaves the pod EXITED. A deleted pod is TERMINATED for a moment, then answers 404.
 
 mod bills;
+mod buckets;
 mod graphql;
-mod meter;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard};
 
 use axum::body::Bytes;
 use axum::extract::{Path, Query, Request, State};
@@ -23,8 +22,12 @@ use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
 use serde_json::{Value, json};
 
-use crate::sim::{Life, Load, Machine, Shared, SimClock, Store, World};
-use meter::Meter;
+use super::graphql::Extra;
+use super::{pods, volumes};
+use crate::facts::Facts;
+use crate::model::Instance;
+use crate::provider::{Part, Poll};
+use crate::sim::{Life, Load, Machine, Shared, SimClock, Store, World, read};
 
 /// Windows and quotas as in the documents' example, ten times as wide.
 const WINDOWS: [(&str, i64, i64); 3] = [("minute", 60, 600), ("hour", 3600, 30_000), ("day", 86_400, 500_000)];
@@ -110,15 +113,28 @@ pub fn routes(world: Shared) -> Router {
     paged_routes(world, usize::MAX)
 }
 
+/// What a complete poll of a world says, without the way over HTTP.
+pub fn poll(world: &World) -> Poll {
+    let facts = Facts::built_in(super::ENTRY.facts);
+    let instance = |machine: &Machine| {
+        let extra = Extra { spot: machine.spot, ..Extra::default() };
+        pods::instance(read(&pod_json(world, machine)), Some(&extra), &facts, world.now())
+    };
+    let instances: Vec<Instance> = world.listed().map(instance).collect();
+    let users = volumes::Users::of(&Part::complete(instances.clone()), Some(Vec::new()));
+    let stores = world.stores.iter().filter(|store| !store.gone);
+    let storage = stores.map(|store| volumes::item(read(&volume_json(store)), &users, &facts)).collect();
+    Poll::of_lists(instances, storage)
+}
+
 /// The same with lists that are cut after so many rows and go on behind a cursor.
 pub fn paged_routes(world: Shared, per_page: usize) -> Router {
-    let meter = Arc::new(Mutex::new(Meter::new(&world.lock())));
-    let sim = Sim { world, meter, per_page };
+    let sim = Sim { world, per_page };
     Router::new()
-        .route("/v2/pods", get(pods))
+        .route("/v2/pods", get(list_pods))
         .route("/v2/pods/{id}", get(pod).delete(delete_pod))
         .route("/v2/pods/{id}/action", post(action))
-        .route("/v2/network-volumes", get(volumes))
+        .route("/v2/network-volumes", get(list_volumes))
         .route("/v2/network-volumes/{id}", get(volume).delete(delete_volume))
         .route("/v2/serverless", get(async || Json(json!({ "endpoints": [] }))))
         .route("/v2/billing", get(bills::account))
@@ -135,20 +151,7 @@ pub fn paged_routes(world: Shared, per_page: usize) -> Router {
 #[derive(Clone)]
 struct Sim {
     world: Shared,
-    meter: Arc<Mutex<Meter>>,
     per_page: usize,
-}
-
-impl Sim {
-    /// Runs the meter up to now; each request does before it looks or changes.
-    fn tick(&self) {
-        let world = self.world.lock();
-        self.meter().run(&world);
-    }
-
-    fn meter(&self) -> MutexGuard<'_, Meter> {
-        self.meter.lock().expect("the meter's lock is held for single calls only")
-    }
 }
 
 type Params = Query<BTreeMap<String, String>>;
@@ -168,7 +171,6 @@ async fn gate(State(sim): State<Sim>, request: Request, next: Next) -> Response 
         (false, false) => return problem(401, "Unauthorized", "invalid bearer token"),
         (true, _) => {}
     }
-    sim.tick();
     let mut response = next.run(request).await;
     if !graph {
         rate_headers(&sim.world.lock(), response.headers_mut());
@@ -206,7 +208,7 @@ fn no_pod() -> Response {
     problem(404, "Not Found", "pod not found")
 }
 
-async fn pods(State(sim): State<Sim>, Query(query): Params) -> Response {
+async fn list_pods(State(sim): State<Sim>, Query(query): Params) -> Response {
     let world = sim.world.lock();
     let clusters = query.get("includeClusterPods").is_some_and(|value| value == "true");
     let mut rows: Vec<&Machine> =
@@ -323,7 +325,7 @@ fn carry_out(world: &mut World, id: &str, action: &str) -> Result<Response, Deni
     Ok(Json(pod_json(world, machine)).into_response())
 }
 
-async fn volumes(State(sim): State<Sim>, Query(query): Params) -> Response {
+async fn list_volumes(State(sim): State<Sim>, Query(query): Params) -> Response {
     let world = sim.world.lock();
     let rows = world.stores.iter().filter(|store| !store.gone).map(volume_json).collect();
     page(rows, "networkVolumes", &query, sim.per_page)

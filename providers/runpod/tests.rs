@@ -19,6 +19,9 @@ use crate::money::{Currency, Rate};
 const PODS: &str = include_str!("fixtures/pods.json");
 const NULLS: &str = include_str!("fixtures/pods_nulls.json");
 
+/// Lanes without a pace.
+const FAST: [Lane; 3] = [Lane::new(PODS, 1), Lane::new(VOLUMES, 1), Lane::new(BILLING, 1).background()];
+
 fn now() -> Timestamp {
     "2026-11-30T09:00:00Z".parse().unwrap()
 }

@@ -12,7 +12,7 @@ use crate::facts::Facts;
 use crate::gpu::Gpus;
 use crate::model::{
     Component, DataKind, DataPlace, GpuSample, Granularity, Instance, Market, Phase, RateLine, Rates, Remark,
-    ResourceId, SshEndpoint, Usage, UsageSource,
+    Repricing, ResourceId, SshEndpoint, Usage, UsageSource,
 };
 use crate::money::{Currency, Rate};
 use crate::text::{clean, clean_opt, excerpt};
@@ -55,7 +55,9 @@ pub fn instance(row: &wire::Instance, facts: &Facts, now: Timestamp) -> Instance
         // Not told: `start_date` does not move on a stop and a start, `uptime_mins` is null in every example.
         started_at: None,
         stopped_at: None,
+        // GPUs and disk are charged per second (guides: billing, read 2026-08-07).
         granularity: Granularity::Exact,
+        repricing: None,
         ends_at,
         usage: (word(&row.actual_status) == Some("running")).then(|| usage(row, now)).flatten(),
         ssh: matches!(state.phase, Phase::Running | Phase::Stopping).then(|| ssh(row)).flatten(),
@@ -65,6 +67,25 @@ pub fn instance(row: &wire::Instance, facts: &Facts, now: Timestamp) -> Instance
         offers: offers(&standing, &prices, &holding),
         page: Some(super::INSTANCES_PAGE.to_owned()),
     }
+}
+
+/// What a host asks for; `None` where no price of a rate rises, or one is not told. That the contract ends at
+/// `contract_end_date` unless the rise is accepted is UNSURE: the digest of the interface names the field alone.
+pub fn repricing(rise: &wire::Rise) -> Option<Repricing> {
+    let parts = [
+        (rise.old_gpu_costpersec, rise.new_gpu_costpersec),
+        (rise.old_disk_ram_costpersec, rise.new_disk_ram_costpersec),
+    ];
+    let rising = || parts.iter().filter_map(|(old, new)| new.map(|new| (*old, new)));
+    let per_hour =
+        |per_second: Option<Decimal>| Rate::per_hour(per_second?.checked_mul(Decimal::from(3600))?, Currency::USD);
+    let rate = per_hour(rising().map(|(old, _)| Some(old?.0)).sum())?;
+    let asked = per_hour(Some(rising().map(|(_, new)| new.0).sum()))?;
+    (asked.picos() > rate.picos()).then_some(Repricing {
+        rate,
+        asked,
+        ends_at: rise.contract_end_date.and_then(moment),
+    })
 }
 
 /// Seconds of the epoch, as a moment; `None` for 0 and for what no calendar holds.

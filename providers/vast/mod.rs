@@ -18,8 +18,9 @@
 //!   what is charged now. Traffic is charged by the byte in every state and appears in the billed history only.
 //! - At a balance of 0 instances are stopped and their disks charged on; without a saved card they are
 //!   deleted after a while.
-//! - Missing: GPU memory in use, the beginning of the present run, snapshots at the provider. Not read here:
-//!   price rises that a host asks for.
+//! - A host may ask for a higher price: `GET /api/v0/instances/pending-price-increases/`. The present price holds
+//!   until the rise is accepted there.
+//! - Missing: GPU memory in use, the beginning of the present run, snapshots at the provider.
 //!
 //! Sources: docs.vast.ai and its API description (2026-08-07), the official client `vastai` 1.9.1.
 
@@ -32,12 +33,12 @@ mod tests;
 mod wire;
 
 use std::collections::{BTreeMap, HashSet};
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use reqwest::Method;
+use rust_decimal::Decimal;
 use serde_json::json;
 
 use crate::error::{ErrorKind, Problem, ProviderError};
@@ -45,7 +46,7 @@ use crate::facts::Facts;
 use crate::http::{Answer, Call, Failure, Http, Lane, Pages, Turn};
 use crate::model::{
     Action, Attachment, Balance, BilledLine, Component, DataKind, DataPlace, Effect, Instance, Offer, Rates, Refusal,
-    ResourceId, ResourceKind, Risk, StorageItem, StorageKind, Tenant,
+    Repricing, ResourceId, ResourceKind, Risk, StorageItem, StorageKind, Tenant,
 };
 use crate::money::{Currency, Money, Rate};
 use crate::provider::{Accepted, Access, Ask, Capabilities, Entry, Found, Part, Poll, Provider, Reading};
@@ -78,6 +79,7 @@ const INSTANCES_PAGE: &str = "https://cloud.vast.ai/instances/";
 const LIST: &str = "/api/v1/instances/";
 const VOLUMES: &str = "/api/v0/volumes";
 const USER: &str = "/api/v0/users/current";
+const RISES: &str = "/api/v0/instances/pending-price-increases/";
 const CHARGES: &str = "/api/v0/charges/";
 
 /// The largest page that the list gives.
@@ -85,29 +87,36 @@ const PAGE: &str = "25";
 /// The largest page that the charges give.
 const CHARGES_PAGE: &str = "500";
 
-/// The distances that the API description names in its 429 examples (read 2026-08-07); that of `user` is
-/// not named (UNSURE).
-const LANES: [Lane; 9] = [
-    Lane { name: "list", spacing: Duration::from_millis(1000) },
-    Lane { name: "one", spacing: Duration::from_millis(2000) },
-    Lane { name: "state", spacing: Duration::from_millis(1000) },
-    Lane { name: "reboot", spacing: Duration::from_millis(1000) },
-    Lane { name: "destroy", spacing: Duration::from_millis(3000) },
-    Lane { name: "volumes", spacing: Duration::from_millis(5500) },
-    Lane { name: "volume", spacing: Duration::from_millis(5500) },
-    Lane { name: "user", spacing: Duration::from_millis(1000) },
-    Lane { name: "charges", spacing: Duration::from_millis(1000) },
+/// The distances that the API description names in its 429 examples (read 2026-08-07); those of `user`
+/// and `rises` are not named (UNSURE).
+const LANES: [Lane; 10] = [
+    Lane::new("list", 1000),
+    Lane::new("one", 2000),
+    Lane::new("state", 1000),
+    Lane::new("reboot", 1000),
+    Lane::new("destroy", 3000),
+    Lane::new("volumes", 5500),
+    Lane::new("volume", 5500),
+    Lane::new("user", 1000),
+    Lane::new("rises", 5500),
+    Lane::new("charges", 1000).background(),
 ];
 
 /// One account at Vast.ai.
 struct Vast {
     http: Http,
     facts: Facts,
+    /// By instance, as last told: they are asked for more rarely than the list.
+    rises: Mutex<BTreeMap<String, Repricing>>,
 }
 
 impl Vast {
     fn new(access: &Access, lanes: &[Lane]) -> Result<Self, ProviderError> {
-        Ok(Vast { http: Http::new(access, BASE, lanes, dialect)?, facts: ENTRY.facts(access)? })
+        Ok(Vast {
+            http: Http::new(access, BASE, lanes, dialect)?,
+            facts: ENTRY.facts(access)?,
+            rises: Mutex::default(),
+        })
     }
 
     /// Sends a request and refuses an answer that tells of a failure in spite of its status.
@@ -152,12 +161,43 @@ impl Vast {
         }
     }
 
-    async fn instances(&self, now: Timestamp) -> Part<Instance> {
-        match self.rows("{}").await {
-            Ok((rows, problems)) => Part::Listed {
-                rows: rows.iter().map(|row| instances::instance(row, &self.facts, now)).collect(),
-                problems,
-            },
+    fn instance(&self, row: &wire::Instance, now: Timestamp) -> Instance {
+        let repricing = self.rises().get(&row.id.0).copied();
+        Instance { repricing, ..instances::instance(row, &self.facts, now) }
+    }
+
+    fn rises(&self) -> MutexGuard<'_, BTreeMap<String, Repricing>> {
+        self.rises.lock().expect("the lock is held for single look-ups only")
+    }
+
+    /// Learns which prices are to rise. Without an answer what was told before stands.
+    async fn learn_rises(&self) {
+        let read = async {
+            let answer = self.ask(&Call::get(RISES).lane("rises")).await?;
+            let list: wire::Rises = answer.read()?;
+            Ok::<_, ProviderError>(
+                answer.rows::<wire::Rise>("pending_price_increases", &list.pending_price_increases).0,
+            )
+        };
+        match read.await {
+            Ok(rises) => {
+                let known =
+                    rises.iter().filter_map(|rise| Some((rise.contract_id.0.clone(), instances::repricing(rise)?)));
+                *self.rises() = known.collect();
+            }
+            Err(error) => tracing::debug!(%error, "price rises are not known"),
+        }
+    }
+
+    fn instances(
+        &self,
+        listed: Result<(Vec<wire::Instance>, Vec<Problem>), ProviderError>,
+        now: Timestamp,
+    ) -> Part<Instance> {
+        match listed {
+            Ok((rows, problems)) => {
+                Part::Listed { rows: rows.iter().map(|row| self.instance(row, now)).collect(), problems }
+            }
             Err(error) => Part::Failed(error),
         }
     }
@@ -206,7 +246,7 @@ impl Vast {
                 rows.into_iter().find(|listed| listed.id.0 == row.id.0).and_then(|listed| listed.volume_info)
             });
         }
-        Ok(Found::Instance(Box::new(instances::instance(&row, &self.facts, now))))
+        Ok(Found::Instance(Box::new(self.instance(&row, now))))
     }
 
     /// What was charged in one span of time, all pages.
@@ -246,8 +286,17 @@ impl Provider for Vast {
     async fn poll(&self, ask: Ask, now: Timestamp) -> Poll {
         let storage = async { if ask.storage { self.storage().await } else { Part::NotAsked } };
         let money = async { if ask.money { self.money().await } else { (Reading::NotAsked, Reading::NotAsked) } };
-        let (instances, storage, (balance, tenant)) = tokio::join!(self.instances(now), storage, money);
-        Poll { instances, storage, balance, tenant }
+        let instances = async {
+            let rises = async {
+                if ask.money {
+                    self.learn_rises().await;
+                }
+            };
+            tokio::join!(self.rows("{}"), rises).0
+        };
+        let (instances, storage, (balance, tenant)) = tokio::join!(instances, storage, money);
+        let instances = self.instances(instances, now);
+        Poll { instances, storage, balance, tenant, server_time: self.http.server_time() }
     }
 
     async fn lookup(&self, kind: ResourceKind, id: &ResourceId, now: Timestamp) -> Result<Found, ProviderError> {
@@ -292,17 +341,19 @@ impl Provider for Vast {
         }
     }
 
-    /// Day by day, because a charge is told as one sum for the whole time asked for.
+    /// Day by day, because a charge is told as one sum for the whole time asked for; a day's line is the same
+    /// whoever asks. Only whole days (UTC): the first import makes some sixty calls, a second apart, in a lane of
+    /// their own, later ones two or three.
     async fn billed(&self, from: Timestamp, to: Timestamp) -> Result<Vec<BilledLine>, ProviderError> {
         let mut lines = Vec::new();
-        let mut at = from;
-        while at < to {
-            let end = next_midnight(at).min(to);
-            // The interface counts whole seconds.
-            if at.as_second() < end.as_second() {
-                lines.extend(self.charges(at, end).await?);
+        let mut day = midnight_from(from);
+        loop {
+            let next = midnight_from(day + SignedDuration::from_secs(1));
+            if next <= day || next > to {
+                break;
             }
-            at = end;
+            lines.extend(self.charges(day, next).await?);
+            day = next;
         }
         lines.sort_by_key(|line| line.from);
         Ok(lines)
@@ -449,30 +500,49 @@ fn deletion(contents: DataPlace, risks: Vec<Risk>) -> Offer {
     Offer::Yes(Effect { rates_after: Rates::known(), lost: vec![contents], risks, ..Effect::default() })
 }
 
-/// The lines of one contract's charge. Each covers the part of the time asked for in which the contract was.
+/// The lines of one contract's charge of a day. Each covers the part of the day in which the contract was. Items
+/// of one component are one line: what a running disk cost, and a stopped one.
 fn billed_lines(charge: &wire::Charge, from: Timestamp, to: Timestamp) -> Vec<BilledLine> {
     let kind = charge.kind.as_deref().unwrap_or_default();
     let began = charge.start.and_then(instances::moment).map_or(from, |start| start.max(from));
     let ended = charge.end.and_then(instances::moment).map_or(to, |end| end.min(to));
     let (began, ended) = if began < ended { (began, ended) } else { (from, to) };
-    let line = |item: Option<&str>, amount: wire::Exact| BilledLine {
-        resource: charge.source.as_deref().and_then(resource),
-        product: clean_opt(Some(kind)).unwrap_or_else(|| "other".to_owned()),
-        component: match item {
-            Some("gpu") => Component::Compute,
-            Some("disk") if kind == "volume" => Component::Storage,
-            Some("disk") => Component::Disk,
-            Some("bwd" | "bwu") => Component::Traffic,
-            _ => Component::Other,
-        },
-        from: began,
-        to: ended,
-        amount: Money::new(amount.0, Currency::USD),
+    let component = |item: Option<&str>| match item {
+        Some("gpu") => Component::Compute,
+        Some("disk") if kind == "volume" => Component::Storage,
+        Some("disk") => Component::Disk,
+        Some("bwd" | "bwu") => Component::Traffic,
+        // A sum without its parts stands for the greatest of them.
+        None if kind == "instance" => Component::Compute,
+        None if kind == "volume" => Component::Storage,
+        _ => Component::Other,
+    };
+    // What its items do not name was not charged.
+    let itemised: &[Component] = match (kind, charge.items.as_deref().unwrap_or_default()) {
+        ("instance", [_, ..]) => &[Component::Compute, Component::Disk],
+        _ => &[],
+    };
+    let mut sums: BTreeMap<Component, Decimal> = itemised.iter().map(|part| (*part, Decimal::ZERO)).collect();
+    let mut add = |item: Option<&str>, amount: wire::Exact| {
+        let sum = sums.entry(component(item)).or_default();
+        *sum = sum.saturating_add(amount.0);
     };
     match charge.items.as_deref().unwrap_or_default() {
-        [] => vec![line(None, charge.amount)],
-        items => items.iter().map(|item| line(item.kind.as_deref(), item.amount)).collect(),
+        [] => add(None, charge.amount),
+        items => items.iter().for_each(|item| add(Some(item.kind.as_deref().unwrap_or_default()), item.amount)),
     }
+    let line = |(component, amount)| BilledLine {
+        resource: charge.source.as_deref().and_then(resource),
+        product: clean_opt(Some(kind)).unwrap_or_else(|| "other".to_owned()),
+        component,
+        from: began,
+        to: ended,
+        amount: Money::new(amount, Currency::USD),
+    };
+    let worth_a_line = |(component, amount): &(Component, Decimal)| {
+        !amount.is_zero() || matches!(component, Component::Compute | Component::Disk | Component::Storage)
+    };
+    sums.into_iter().filter(worth_a_line).map(line).collect()
 }
 
 /// `instance-31000001`, `volume-5100001`; other products name no resource that is listed.
@@ -486,8 +556,9 @@ fn resource(source: &str) -> Option<(ResourceKind, ResourceId)> {
     id.bytes().all(|b| b.is_ascii_digit()).then(|| (kind, ResourceId::new(id)))
 }
 
-/// The first midnight (UTC) after a moment: charges are kept by day.
-fn next_midnight(at: Timestamp) -> Timestamp {
+/// The first midnight (UTC) at a moment or after it: charges are kept by day.
+fn midnight_from(at: Timestamp) -> Timestamp {
     const DAY: i64 = 24 * 3600;
-    Timestamp::from_second((at.as_second().div_euclid(DAY) + 1) * DAY).unwrap_or(Timestamp::MAX)
+    let second = at.as_second() + i64::from(at.subsec_nanosecond() > 0);
+    Timestamp::from_second((second + DAY - 1).div_euclid(DAY) * DAY).unwrap_or(Timestamp::MAX)
 }

@@ -3,7 +3,6 @@
 //! It does not keep the provider's pace: a test that wants a 429 plans one as a fault.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard};
 
 use axum::extract::{Path, Query, Request, State};
 use axum::http::{StatusCode, header};
@@ -15,7 +14,10 @@ use jiff::{SignedDuration, Timestamp};
 use rust_decimal::Decimal;
 use serde_json::{Map, Value, json};
 
-use crate::sim::{Life, Load, Machine, Shared, SimClock, Store, World};
+use super::instances;
+use crate::facts::Facts;
+use crate::provider::Poll;
+use crate::sim::{Charge, Item, Life, Load, Machine, Shared, SimClock, Store, World, read};
 
 /// The largest page of the list.
 const PAGE: usize = 25;
@@ -92,57 +94,37 @@ pub fn sample(clock: SimClock) -> World {
 
 /// The routes, each also without its final slash.
 pub fn routes(world: Shared) -> Router {
-    let desk = Desk { world, runs: Arc::default() };
-    let both = |router: Router<Desk>, path: &str, route: axum::routing::MethodRouter<Desk>| {
+    let both = |router: Router<Shared>, path: &str, route: axum::routing::MethodRouter<Shared>| {
         router.route(path, route.clone()).route(&format!("{path}/"), route)
     };
     let mut router = Router::new();
     router = both(router, "/api/v1/instances", get(list));
     router = both(router, "/api/v0/instances", get(retired));
     router = both(router, "/api/v0/instances/filters", get(filters));
+    router = both(router, "/api/v0/instances/pending-price-increases", get(rises));
+    router = both(router, "/api/v0/instances/accept-price-increase", put(accept_rise));
     router = both(router, "/api/v0/instances/{id}", get(one).put(change).delete(destroy));
     router = both(router, "/api/v0/instances/reboot/{id}", put(reboot));
     router = both(router, "/api/v0/users/current", get(user));
     router = both(router, "/api/v0/volumes", get(volumes).delete(delete_volume));
     router = both(router, "/api/v0/charges", get(charges));
-    let keyed = router.layer(middleware::from_fn_with_state(desk.clone(), keyed));
-    both(keyed, "/api/v0/gpu_names/unique", get(gpu_names)).with_state(desk)
+    let keyed = router.layer(middleware::from_fn_with_state(world.clone(), keyed));
+    both(keyed, "/api/v0/gpu_names/unique", get(gpu_names)).with_state(world)
 }
 
-/// What the handlers share: the world, and the runs that have ended since the simulator began.
-#[derive(Clone)]
-struct Desk {
-    world: Shared,
-    runs: Arc<Mutex<Vec<Run>>>,
-}
-
-struct Run {
-    machine: String,
-    from: Timestamp,
-    to: Timestamp,
-    /// The machine was released, so that its disk ends as well.
-    last: bool,
-}
-
-impl Desk {
-    fn runs(&self) -> MutexGuard<'_, Vec<Run>> {
-        self.runs.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
-
-    /// Writes down that a machine's run, if there is one, ends.
-    fn ends(&self, machine: &Machine, to: Timestamp, last: bool) {
-        let running = matches!(machine.life, Life::Running);
-        if running || last {
-            let from = machine.started_at.filter(|_| running).unwrap_or(to);
-            self.runs().push(Run { machine: machine.id.clone(), from, to, last });
-        }
-    }
+/// What a complete poll of a world says, without the way over HTTP.
+pub fn poll(world: &World) -> Poll {
+    let facts = Facts::built_in(super::ENTRY.facts);
+    let instance = |machine: &Machine| instances::instance(&read(&row(world, machine)), &facts, world.now());
+    let stores = world.stores.iter().filter(|store| !store.gone);
+    let storage = stores.map(|store| super::volume(&read(&volume_row(world, store)))).collect();
+    Poll::of_lists(world.listed().map(instance).collect(), storage)
 }
 
 /// A missing key is a 403, a wrong one a 404: as the provider answers.
-async fn keyed(State(desk): State<Desk>, request: Request, next: Next) -> Response {
+async fn keyed(State(world): State<Shared>, request: Request, next: Next) -> Response {
     let sent = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    let right = sent == Some(format!("Bearer {}", desk.world.lock().key).as_str());
+    let right = sent == Some(format!("Bearer {}", world.lock().key).as_str());
     match sent {
         None => refuse(403, "auth_error", "This action requires login."),
         Some(_) if !right => refuse(404, "auth_error", "Invalid user key"),
@@ -169,8 +151,8 @@ fn json_of(asked: &BTreeMap<String, String>, name: &str) -> Option<Value> {
     asked.get(name).and_then(|text| serde_json::from_str(text).ok())
 }
 
-async fn list(State(desk): State<Desk>, Query(asked): Asked) -> Response {
-    let world = desk.world.lock();
+async fn list(State(world): State<Shared>, Query(asked): Asked) -> Response {
+    let world = world.lock();
     let mut rows: Vec<Value> = world.listed().map(|machine| row(&world, machine)).collect();
     rows.sort_by_key(|row| row["id"].as_u64());
     for (column, tests) in json_of(&asked, "select_filters").as_ref().and_then(Value::as_object).into_iter().flatten() {
@@ -229,8 +211,8 @@ async fn retired() -> Response {
     refuse(410, "deprecated_endpoint", "/api/v0/instances/ is deprecated. Use /api/v1/instances/ instead.")
 }
 
-async fn filters(State(desk): State<Desk>) -> Response {
-    let world = desk.world.lock();
+async fn filters(State(world): State<Shared>) -> Response {
+    let world = world.lock();
     let rows = world.listed().map(|machine| {
         let row = row(&world, machine);
         json!({"actual_status": row["actual_status"], "gpu_name": row["gpu_name"], "label": row["label"]})
@@ -239,8 +221,8 @@ async fn filters(State(desk): State<Desk>) -> Response {
 }
 
 /// The plural key holds one object, or null; volumes are left out.
-async fn one(State(desk): State<Desk>, Path(id): Path<String>) -> Response {
-    let world = desk.world.lock();
+async fn one(State(world): State<Shared>, Path(id): Path<String>) -> Response {
+    let world = world.lock();
     let found = world.listed().find(|machine| machine.id == id).map(|machine| {
         let mut row = row(&world, machine);
         if let Some(fields) = row.as_object_mut() {
@@ -251,9 +233,8 @@ async fn one(State(desk): State<Desk>, Path(id): Path<String>) -> Response {
     Json(json!({"instances": found})).into_response()
 }
 
-async fn change(State(desk): State<Desk>, Path(id): Path<String>, body: Json<Value>) -> Response {
-    let mut world = desk.world.lock();
-    let due = world.now() + world.transition;
+async fn change(State(world): State<Shared>, Path(id): Path<String>, body: Json<Value>) -> Response {
+    let mut world = world.lock();
     let Some(machine) = world.machine(&id).filter(|machine| machine.life != Life::Gone) else {
         return no_such_instance(&id);
     };
@@ -263,7 +244,6 @@ async fn change(State(desk): State<Desk>, Path(id): Path<String>, body: Json<Val
     match body.get("state").and_then(Value::as_str) {
         None if body.get("label").is_some() => done(),
         Some("stopped") => {
-            desk.ends(machine, due, false);
             match machine.life {
                 Life::Running | Life::Provisioning | Life::Starting => world.stop(&id),
                 // The wish to run is taken back at once: nothing runs.
@@ -289,8 +269,43 @@ async fn change(State(desk): State<Desk>, Path(id): Path<String>, body: Json<Val
     }
 }
 
-async fn reboot(State(desk): State<Desk>, Path(id): Path<String>) -> Response {
-    let mut world = desk.world.lock();
+/// The rises that wait to be accepted, by the second. What the old prices are is what is charged.
+async fn rises(State(world): State<Shared>) -> Response {
+    let world = world.lock();
+    let per_second = |per_hour: Decimal| number(per_hour / Decimal::from(3600));
+    let rows: Vec<Value> = world
+        .listed()
+        .filter_map(|machine| {
+            let asked = machine.asked_per_hour?;
+            Some(json!({
+                "pending_price_increase_id": digits(&machine.id), "contract_id": digits(&machine.id), "host_id": 70,
+                "new_gpu_costpersec": per_second(asked), "old_gpu_costpersec": per_second(machine.compute_per_hour),
+                "new_disk_ram_costpersec": null, "old_disk_ram_costpersec": null, "new_bwu_cost": null,
+                "old_bwu_cost": null, "new_bwd_cost": null, "old_bwd_cost": null, "new_platform_fee": null,
+                "old_platform_fee": null, "contract_end_date": contract_end(machine),
+                "ask_end_date": contract_end(machine), "created_at": seconds(world.now()),
+            }))
+        })
+        .collect();
+    Json(json!({"success": true, "count": rows.len(), "truncated": false, "pending_price_increases": rows}))
+        .into_response()
+}
+
+/// The body names the rise, by an id that is its instance's here.
+async fn accept_rise(State(world): State<Shared>, body: Json<Value>) -> Response {
+    let mut world = world.lock();
+    let id = body["pending_price_increase_id"].to_string();
+    let Some((machine, asked)) =
+        world.machine(&id).and_then(|machine| machine.asked_per_hour.take().map(|asked| (machine, asked)))
+    else {
+        return refuse(404, "not_found", "no such price increase");
+    };
+    machine.compute_per_hour = asked;
+    done()
+}
+
+async fn reboot(State(world): State<Shared>, Path(id): Path<String>) -> Response {
+    let mut world = world.lock();
     let due = world.now() + world.transition;
     let Some(machine) = world.machine(&id).filter(|machine| machine.life != Life::Gone) else {
         return no_such_instance(&id);
@@ -298,27 +313,23 @@ async fn reboot(State(desk): State<Desk>, Path(id): Path<String>) -> Response {
     if machine.life != Life::Running {
         return refuse(400, "invalid_args", "the instance is not running");
     }
-    desk.ends(machine, due, false);
     machine.life = Life::Starting;
     machine.next = Some((due, Life::Running));
     world.did(&id, "restart");
     done()
 }
 
-async fn destroy(State(desk): State<Desk>, Path(id): Path<String>) -> Response {
-    let mut world = desk.world.lock();
-    let due = world.now() + world.transition;
-    let Some(machine) = world.machine(&id).filter(|machine| !matches!(machine.life, Life::Gone | Life::Releasing))
-    else {
+async fn destroy(State(world): State<Shared>, Path(id): Path<String>) -> Response {
+    let mut world = world.lock();
+    if world.machine(&id).is_none_or(|machine| matches!(machine.life, Life::Gone | Life::Releasing)) {
         return no_such_instance(&id);
-    };
-    desk.ends(machine, due, true);
+    }
     world.release(&id);
     Json(json!({"success": true, "msg": "destroying instance"})).into_response()
 }
 
-async fn user(State(desk): State<Desk>) -> Response {
-    let world = desk.world.lock();
+async fn user(State(world): State<Shared>) -> Response {
+    let world = world.lock();
     let id: Value = world.tenant.parse::<u64>().map_or_else(|_| json!(world.tenant), Value::from);
     Json(json!({
         "id": id, "key_id": 1, "email": "owner@example.com", "username": "owner", "balance": 0.0,
@@ -330,25 +341,27 @@ async fn user(State(desk): State<Desk>) -> Response {
     .into_response()
 }
 
-async fn volumes(State(desk): State<Desk>, Query(asked): Asked) -> Response {
+async fn volumes(State(world): State<Shared>, Query(asked): Asked) -> Response {
     if asked.get("type").is_some_and(|kind| kind == "network_volume") {
         return Json(json!({"volumes": []})).into_response();
     }
-    let world = desk.world.lock();
-    let rows = world.stores.iter().filter(|store| !store.gone).map(|store| {
-        let users: Vec<u64> = users(&world, &store.id);
-        json!({
-            "id": digits(&store.id), "label": store.name, "status": if users.is_empty() { "created" } else { "in-use" },
-            "type": "machine", "disk_space": store.size_gb, "storage_total_cost": number(world.store_of(store)),
-            "instances": users.iter().map(|id| json!({"id": id})).collect::<Vec<_>>(), "machine_id": 4103, "host_id": 70, "start_date": seconds(store.created_at),
-            "end_date": seconds(store.created_at + SignedDuration::from_hours(24 * 180)),
-            "geolocation": store.region, "public_ipaddr": "192.0.2.45", "disk_name": "nvme", "inet_up": 812.4,
-            "inet_down": 905.1, "reliability2": 0.9968, "verification": "verified", "driver_version": "575.57.08",
-            "cuda_max_good": 12.9, "cpu_name": "EPYC 7543", "cpu_arch": "amd64", "os_version": "22.04",
-            "static_ip": true,
-        })
-    });
+    let world = world.lock();
+    let rows = world.stores.iter().filter(|store| !store.gone).map(|store| volume_row(&world, store));
     Json(json!({"volumes": rows.collect::<Vec<_>>()})).into_response()
+}
+
+fn volume_row(world: &World, store: &Store) -> Value {
+    let users: Vec<u64> = users(world, &store.id);
+    json!({
+        "id": digits(&store.id), "label": store.name, "status": if users.is_empty() { "created" } else { "in-use" },
+        "type": "machine", "disk_space": store.size_gb, "storage_total_cost": number(world.store_of(store)),
+        "instances": users.iter().map(|id| json!({"id": id})).collect::<Vec<_>>(), "machine_id": 4103, "host_id": 70, "start_date": seconds(store.created_at),
+        "end_date": seconds(store.created_at + SignedDuration::from_hours(24 * 180)),
+        "geolocation": store.region, "public_ipaddr": "192.0.2.45", "disk_name": "nvme", "inet_up": 812.4,
+        "inet_down": 905.1, "reliability2": 0.9968, "verification": "verified", "driver_version": "575.57.08",
+        "cuda_max_good": 12.9, "cpu_name": "EPYC 7543", "cpu_arch": "amd64", "os_version": "22.04",
+        "static_ip": true,
+    })
 }
 
 fn users(world: &World, store: &str) -> Vec<u64> {
@@ -356,8 +369,8 @@ fn users(world: &World, store: &str) -> Vec<u64> {
     world.listed().filter(mounts).map(|machine| digits(&machine.id)).collect()
 }
 
-async fn delete_volume(State(desk): State<Desk>, Query(asked): Asked) -> Response {
-    let mut world = desk.world.lock();
+async fn delete_volume(State(world): State<Shared>, Query(asked): Asked) -> Response {
+    let mut world = world.lock();
     let Some(id) = asked.get("id") else { return refuse(400, "invalid_args", "Please provide a valid volume ID.") };
     if !users(&world, id).is_empty() {
         return refuse(400, "invalid_args", "the volume is in use by an instance");
@@ -372,57 +385,49 @@ async fn delete_volume(State(desk): State<Desk>, Query(asked): Asked) -> Respons
     }
 }
 
-/// What each contract was charged in the days asked for: runs at the price of the GPUs, the disk all the
-/// while. What ended before the simulator began is not known to it.
-async fn charges(State(desk): State<Desk>, Query(asked): Asked) -> Response {
+/// What each contract was charged in the days asked for, one that has ended as well.
+async fn charges(State(world): State<Shared>, Query(asked): Asked) -> Response {
     let days = json_of(&asked, "select_filters").unwrap_or_default();
     let end_of = |test: &str| Timestamp::from_second(days["day"][test].as_f64()? as i64).ok();
     let (Some(from), Some(last)) = (end_of("gte"), end_of("lte")) else {
         let msg = "Must provide both 'day' gte and lte filters for instance charges";
         return (StatusCode::BAD_REQUEST, Json(json!({"success": false, "msg": msg}))).into_response();
     };
-    let world = desk.world.lock();
+    let world = world.lock();
     let to = (last + SignedDuration::from_secs(1)).min(world.now());
-    let hours = |began: Timestamp, ended: Timestamp| {
-        let span = ended.min(to).duration_since(began.max(from));
-        Decimal::from(span.as_secs().max(0)) / Decimal::from(3600)
+    let mut contracts: BTreeMap<(&str, String), Vec<Charge>> = BTreeMap::new();
+    for charge in world.charges(from, to) {
+        let kind = if charge.item == Item::Store { "volume" } else { "instance" };
+        contracts.entry((kind, charge.id.clone())).or_default().push(charge);
+    }
+    let label = |id: &str| {
+        let machine = world.machines.iter().find(|machine| machine.id == id).and_then(|machine| machine.name.clone());
+        machine.or_else(|| world.stores.iter().find(|store| store.id == id).map(|store| store.name.clone()))
     };
-    let entry = |kind: &str, id: &str, label: Option<&str>, items: Vec<(&str, Decimal, Decimal)>| {
-        let amount: Decimal = items.iter().map(|(_, hours, rate)| (hours * rate).round_dp(3)).sum();
-        let (start, end) = (from.as_second(), to.as_second());
-        json!({
-            "start": start, "end": end, "type": kind, "source": format!("{kind}-{id}"),
-            "description": format!("{kind} {id} charges"), "amount": number(amount),
-            "metadata": label.map_or(json!({}), |label| json!({"label": label})),
-            "items": items.iter().map(|(kind, hours, rate)| json!({
-                "start": start, "end": end, "type": kind, "source": null, "metadata": {}, "items": [],
-                "description": format!("{} hours at ${}/hour", hours.round_dp(3), rate.round_dp(4)),
-                "amount": number((hours * rate).round_dp(3)),
-            })).collect::<Vec<_>>(),
+    let all: Vec<Value> = contracts
+        .iter()
+        .map(|((kind, id), charges)| {
+            let items: Vec<(&str, Decimal, Decimal)> = charges
+                .iter()
+                .map(|charge| {
+                    let word = if charge.item == Item::Compute { "gpu" } else { "disk" };
+                    (word, charge.hours_in(from, to), charge.per_hour)
+                })
+                .collect();
+            let amount: Decimal = items.iter().map(|(_, hours, rate)| (hours * rate).round_dp(3)).sum();
+            let (start, end) = (from.as_second(), to.as_second());
+            json!({
+                "start": start, "end": end, "type": kind, "source": format!("{kind}-{id}"),
+                "description": format!("{kind} {id} charges"), "amount": number(amount),
+                "metadata": label(id).map_or(json!({}), |label| json!({"label": label})),
+                "items": items.iter().map(|(kind, hours, rate)| json!({
+                    "start": start, "end": end, "type": kind, "source": null, "metadata": {}, "items": [],
+                    "description": format!("{} hours at ${}/hour", hours.round_dp(3), rate.round_dp(4)),
+                    "amount": number((hours * rate).round_dp(3)),
+                })).collect::<Vec<_>>(),
+            })
         })
-    };
-    let runs = desk.runs();
-    let machines = world.machines.iter().filter(|machine| machine.created_at < to).filter_map(|machine| {
-        let of_it = || runs.iter().filter(|run| run.machine == machine.id);
-        let released = of_it().find(|run| run.last).map(|run| run.to);
-        if machine.life == Life::Gone && released.is_none() || released.is_some_and(|end| end < from) {
-            return None;
-        }
-        let open = machine.started_at.filter(|_| machine.life == Life::Running).map(|start| hours(start, to));
-        let ran: Decimal = of_it().map(|run| hours(run.from, run.to)).chain(open).sum();
-        let stood = hours(machine.created_at, released.unwrap_or(to)) - ran;
-        let month = |per_month: Decimal| Decimal::from(machine.disk_gb) * per_month / world.hours_in_month;
-        let mut items = vec![("gpu", ran, machine.compute_per_hour), ("disk", ran, month(world.disk_running_month))];
-        if stood > Decimal::ZERO {
-            items.push(("disk", stood, month(world.disk_stopped_month)));
-        }
-        Some(entry("instance", &machine.id, machine.name.as_deref(), items))
-    });
-    let stores = world.stores.iter().filter(|store| !store.gone && store.created_at < to).map(|store| {
-        let items = vec![("disk", hours(store.created_at, to), world.store_of(store))];
-        entry("volume", &store.id, Some(&store.name), items)
-    });
-    let all: Vec<Value> = if from < to { machines.chain(stores).collect() } else { Vec::new() };
+        .collect();
     let limit = asked.get("limit").and_then(|limit| limit.parse().ok()).unwrap_or(100usize).clamp(1, 500);
     let skip = match asked.get("after_token").map(|token| token.strip_prefix("skip-")?.parse::<usize>().ok()) {
         None => 0,
@@ -435,8 +440,8 @@ async fn charges(State(desk): State<Desk>, Query(asked): Asked) -> Response {
         .into_response()
 }
 
-async fn gpu_names(State(desk): State<Desk>) -> Response {
-    let world = desk.world.lock();
+async fn gpu_names(State(world): State<Shared>) -> Response {
+    let world = world.lock();
     let names: std::collections::BTreeSet<&str> = world.listed().map(|machine| machine.gpu.as_str()).collect();
     Json(json!({"gpu_names": names})).into_response()
 }
@@ -487,7 +492,7 @@ fn row(world: &World, machine: &Machine) -> Value {
         "ssh_host": "ssh5.vast.ai", "ssh_idx": "5", "ssh_port": 10001, "machine_dir_ssh_port": 21000,
         "ports": reachable.then(|| json!({"22/tcp": [entry("0.0.0.0"), entry("::")]})),
         "machine_id": 4103, "host_id": 70, "start_date": seconds(machine.created_at),
-        "end_date": seconds(machine.created_at + SignedDuration::from_hours(24 * 90)),
+        "end_date": contract_end(machine),
         "uptime_mins": null, "duration": 4924800.0, "geolocation": machine.region, "verification": "verified",
         "static_ip": true, "rentable": false, "external": false, "hosting_type": 0, "webpage": null,
         "time_remaining": "", "time_remaining_isbid": "",
@@ -538,6 +543,11 @@ fn words(life: Life) -> (Option<&'static str>, &'static str, &'static str, &'sta
 /// Ten decimals, as the provider sends them.
 fn number(amount: Decimal) -> Value {
     serde_json::from_str(&amount.round_dp(10).normalize().to_string()).unwrap_or(Value::Null)
+}
+
+/// Contracts are of ninety days.
+fn contract_end(machine: &Machine) -> f64 {
+    seconds(machine.created_at + SignedDuration::from_hours(24 * 90))
 }
 
 fn digits(id: &str) -> u64 {

@@ -586,7 +586,7 @@ async fn the_balance_is_what_is_left(#[case] status: u16, #[case] body: &str, #[
 async fn a_charge_is_split_into_its_components() {
     let server = answers(CHARGES, text(include_str!("fixtures/charges_table.json"))).await;
     let at = |seconds| Timestamp::from_second(seconds).unwrap();
-    let (from, to) = (at(1_794_873_600), at(1_794_873_600 + 3600));
+    let (from, to) = (at(1_794_873_600), at(1_794_873_600 + 24 * 3600));
     let lines = account(server.uri()).billed(from, to).await.unwrap();
     let shown: Vec<String> = lines
         .iter()
@@ -600,17 +600,14 @@ async fn a_charge_is_split_into_its_components() {
         [
             "31000001 instance Compute 28.48",
             "31000001 instance Disk 0.6",
-            "31000001 instance Traffic 0.036",
-            "31000001 instance Traffic 0.015",
+            "31000001 instance Traffic 0.051",
             "31000006 instance Compute 0.0",
             "31000006 instance Disk 2.4",
-            "31000006 instance Traffic 0.0",
-            "31000006 instance Traffic 0.0",
             "5100001 volume Storage 5.0",
         ]
     );
-    assert!(lines.iter().all(|line| line.from == from && line.to == to), "clipped to the time asked for");
-    assert!(matches!(lines[8].resource, Some((ResourceKind::Storage, _))));
+    assert!(lines.iter().all(|line| line.from == from && line.to == to), "clipped to the day");
+    assert!(matches!(lines[5].resource, Some((ResourceKind::Storage, _))));
 }
 
 #[tokio::test]
@@ -624,19 +621,22 @@ async fn charges_are_asked_for_by_day_and_read_to_the_last_page() {
         .await;
     Mock::given(query_param("after_token", "more")).respond_with(ok(sheet(None, "0.25"))).mount(&server).await;
     let vast = account(server.uri());
-    let (from, to) = ("2026-11-28T18:00:00Z".parse().unwrap(), "2026-11-30T06:00:00Z".parse().unwrap());
-    let lines = vast.billed(from, to).await.unwrap();
+    let at = |text: &str| format!("2026-11-{text}:00Z").parse().unwrap();
+    let lines = vast.billed(at("27T18:00"), at("30T06:00")).await.unwrap();
     let spans: Vec<String> = lines.iter().step_by(2).map(|line| format!("{} {}", line.from, line.to)).collect();
     assert_eq!(
         spans,
-        [
-            "2026-11-28T18:00:00Z 2026-11-29T00:00:00Z",
-            "2026-11-29T00:00:00Z 2026-11-30T00:00:00Z",
-            "2026-11-30T00:00:00Z 2026-11-30T06:00:00Z",
-        ]
+        ["2026-11-28T00:00:00Z 2026-11-29T00:00:00Z", "2026-11-29T00:00:00Z 2026-11-30T00:00:00Z"],
+        "whole days only, never cut to the time asked for"
     );
-    assert_eq!((lines.len(), &lines[0].resource, lines[0].component), (6, &None, Component::Other));
-    assert_eq!(vast.billed(from, to).await.unwrap(), lines, "the same question has the same answer");
+    assert_eq!((lines.len(), &lines[0].resource, lines[0].component), (4, &None, Component::Other));
+    assert_eq!(vast.billed(at("27T18:00"), at("30T06:00")).await.unwrap(), lines, "the same question, the same answer");
+    assert_eq!(
+        vast.billed(at("28T11:00"), at("30T00:00")).await.unwrap(),
+        lines[2..],
+        "and part of it, the same lines"
+    );
+    assert_eq!(vast.billed(at("30T01:00"), at("30T23:00")).await, Ok(vec![]), "no day is over");
 }
 
 #[rstest]
@@ -649,6 +649,22 @@ async fn a_history_with_a_hole_is_no_history(#[case] body: Value, #[case] shown:
     let from = "2026-11-29T00:00:00Z".parse().unwrap();
     let error = account(server.uri()).billed(from, now()).await.unwrap_err();
     assert!(error.to_string().contains(shown), "{error}");
+}
+
+#[rstest]
+#[case(include_str!("fixtures/pending_price_increases.json"), Some(("0.3996", "0.45")))]
+#[case(r#"{"pending_price_increases":[{"contract_id":31000001,"new_gpu_costpersec":0.0002}]}"#, None)]
+#[case(r#"{"pending_price_increases":[{"contract_id":31000001,"old_gpu_costpersec":0.0001,"new_gpu_costpersec":"0.0002",
+    "old_disk_ram_costpersec":0.0001,"new_disk_ram_costpersec":0.0003}]}"#, Some(("0.72", "1.8")))]
+#[case(
+    r#"{"pending_price_increases":[{"contract_id":31000001,"old_gpu_costpersec":0.0002,"new_gpu_costpersec":0.0001}]}"#,
+    None
+)]
+fn a_rise_is_what_becomes_dearer_by_the_hour(#[case] answer: &str, #[case] wanted: Option<(&str, &str)>) {
+    let rises: wire::Rises = serde_json::from_str(answer).unwrap();
+    let rise: wire::Rise = serde_json::from_str(rises.pending_price_increases[0].get()).unwrap();
+    let told = instances::repricing(&rise).map(|told| (told.rate.amount(), told.asked.amount()));
+    assert_eq!(told, wanted.map(|(rate, asked)| (dec(rate), dec(asked))));
 }
 
 // One instance, and actions.
@@ -857,6 +873,8 @@ fn a_key_that_cannot_be_used_is_told_at_once() {
 
 #[cfg(feature = "simulator")]
 mod simulated {
+    use std::collections::BTreeSet;
+
     use jiff::SignedDuration;
 
     use super::*;
@@ -1055,11 +1073,14 @@ mod simulated {
     #[tokio::test]
     async fn the_history_agrees_with_the_balance() {
         let stage = stage().await;
+        // To the next midnight, then a day.
+        let wait = super::super::midnight_from(stage.clock.now()).duration_since(stage.clock.now());
+        stage.pass(wait.as_secs());
         let (began, before) = (stage.clock.now(), stage.world().lock().balance);
         stage.pass(3600);
         stage.act(Action::Stop, "31000001").await.unwrap();
         stage.act(Action::Release, "31000004").await.unwrap();
-        stage.pass(3600);
+        stage.pass(23 * 3600);
         let lost = before - stage.world().lock().balance;
         let ended = stage.clock.now();
         let lines = stage.vast.billed(began, ended).await.unwrap();
@@ -1072,8 +1093,66 @@ mod simulated {
             lines.iter().filter(of_it).map(|line| line.amount.amount).sum()
         };
         assert_eq!(of("31000001", Component::Compute), dec("0.401"), "an hour and the seconds of stopping");
-        assert_eq!(of("31000002", Component::Compute), dec("35.2"), "two hours");
-        assert_eq!(of("5100001", Component::Storage), dec("0.139"));
+        assert_eq!(of("31000002", Component::Compute), dec("422.4"), "a day");
+        assert_eq!(of("5100001", Component::Storage), dec("1.667"));
+        assert_eq!(stage.vast.billed(began, ended).await.unwrap(), lines);
+    }
+
+    /// COST-10: the old rate holds until the rise is accepted.
+    #[tokio::test]
+    async fn a_price_rise_is_told_and_counts_once_it_is_accepted() {
+        let stage = stage().await;
+        stage.world().lock().machines[0].asked_per_hour = Some(dec("0.8"));
+        let row = |poll: &Poll| poll.instances.rows()[0].clone();
+        let told = row(&stage.poll(Ask::ALL).await);
+        let repricing = told.repricing.unwrap();
+        // Told by the second, with ten decimals.
+        let [rate, asked] = [repricing.rate, repricing.asked].map(|rate| rate.amount().round_dp(6));
+        assert_eq!((rate, asked), (dec("0.4"), dec("0.8")));
+        assert!(repricing.ends_at.is_some_and(|at| Some(at) == told.ends_at));
+        let compute = |row: &Instance| row.rates.of(&[Component::Compute]).of(Currency::USD).amount();
+        assert_eq!(compute(&told), dec("0.4"), "what is charged is the old price");
+        assert_eq!(row(&stage.poll(Ask::INSTANCES).await).repricing, Some(repricing), "between two questions too");
+        let body = json!({"pending_price_increase_id": 31_000_001});
+        let accept = format!("{}/api/v0/instances/accept-price-increase/", stage.simulator.url());
+        let put = reqwest::Client::new().put(accept).bearer_auth("sim-vast-key").json(&body);
+        assert!(put.send().await.unwrap().status().is_success());
+        let after = row(&stage.poll(Ask::ALL).await);
+        assert_eq!((after.repricing, compute(&after)), (None, dec("0.8")));
+        // Asking is no matter of life: what was told stands, and the list with it.
+        stage.world().lock().machines[0].asked_per_hour = Some(dec("0.9"));
+        stage.poll(Ask::ALL).await;
+        let page = Harm::Answer { status: 404, headers: vec![], content_type: "text/html", body: "<html>".into() };
+        stage.world().fault("GET", "pending-price-increases", 3, page);
+        assert!(row(&stage.poll(Ask::ALL).await).repricing.is_some());
+    }
+
+    #[tokio::test]
+    async fn a_poll_without_http_says_the_same() {
+        let stage = stage().await;
+        let (over_http, without) = (stage.poll(Ask::ALL).await, simulator::poll(&stage.world().lock()));
+        assert_eq!((without.instances, without.storage), (over_http.instances, over_http.storage));
+    }
+
+    /// A charge under another component than its rate would count beside our own figure, and not in its place.
+    #[tokio::test]
+    async fn what_is_billed_has_the_components_of_the_rates() {
+        let stage = stage().await;
+        let poll = stage.poll(Ask::ALL).await;
+        stage.pass(48 * 3600);
+        let began = stage.clock.now() - SignedDuration::from_hours(48);
+        let lines = stage.vast.billed(began, stage.clock.now()).await.unwrap();
+        let billed = |id: &ResourceId| -> BTreeSet<Component> {
+            let of_it = |line: &&BilledLine| line.resource.as_ref().is_some_and(|(_, known)| known == id);
+            lines.iter().filter(of_it).filter(|line| !line.amount.amount.is_zero()).map(|line| line.component).collect()
+        };
+        let rated = |rates: &Rates| rates.lines.iter().map(|line| line.component).collect::<BTreeSet<_>>();
+        for row in poll.instances.rows() {
+            assert_eq!(billed(&row.id), rated(&row.rates), "{}", row.id);
+        }
+        for item in poll.storage.rows() {
+            assert_eq!(billed(&item.id), rated(&item.rates), "{}", item.id);
+        }
     }
 
     #[tokio::test]

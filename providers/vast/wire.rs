@@ -239,6 +239,30 @@ pub struct ChargeItem {
     pub amount: Exact,
 }
 
+/// `GET /api/v0/instances/pending-price-increases/`.
+#[derive(Debug, Deserialize)]
+pub struct Rises {
+    pub pending_price_increases: Vec<Box<RawValue>>,
+}
+
+/// A rise that a host asks for. USD a second, of the whole contract; a price that stays is null. What becomes of
+/// traffic and the platform's fee is not read: they have no rate.
+#[derive(Debug, Deserialize)]
+pub struct Rise {
+    pub contract_id: Id,
+    #[serde(default, deserialize_with = "lenient")]
+    pub old_gpu_costpersec: Option<Exact>,
+    #[serde(default, deserialize_with = "lenient")]
+    pub new_gpu_costpersec: Option<Exact>,
+    #[serde(default, deserialize_with = "lenient")]
+    pub old_disk_ram_costpersec: Option<Exact>,
+    #[serde(default, deserialize_with = "lenient")]
+    pub new_disk_ram_costpersec: Option<Exact>,
+    /// Seconds of the epoch.
+    #[serde(default, deserialize_with = "lenient")]
+    pub contract_end_date: Option<Exact>,
+}
+
 /// A number that came as a number or as text, with every digit that was sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Exact(pub Decimal);

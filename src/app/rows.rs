@@ -407,6 +407,7 @@ mod tests {
             storage: Part::NotAsked,
             balance: Reading::NotAsked,
             tenant: Reading::NotTold,
+            server_time: None,
         };
         take(state, Event::World(WorldEvent::Polled { account, asked_at: now, poll: Box::new(poll) }), now);
     }

@@ -88,10 +88,11 @@ impl Subject for InstanceRow<'_> {
         (!used.is_empty()).then(|| used.into_iter().fold(0, u64::saturating_add))
     }
     fn started_at(&self) -> Option<Timestamp> {
-        self.known.row.started_at.filter(|_| self.known.phase() == Phase::Running)
+        let started = self.known.row.started_at.filter(|_| self.known.phase() == Phase::Running)?;
+        Some(self.world.fleet.here(&self.known.identity.account, started))
     }
     fn created_at(&self) -> Option<Timestamp> {
-        self.known.row.created_at
+        Some(self.world.fleet.here(&self.known.identity.account, self.known.row.created_at?))
     }
     fn size_gib(&self) -> Option<Decimal> {
         None
@@ -188,7 +189,7 @@ impl Subject for StorageRow<'_> {
         None
     }
     fn created_at(&self) -> Option<Timestamp> {
-        self.known.row.created_at
+        Some(self.world.fleet.here(&self.known.identity.account, self.known.row.created_at?))
     }
     fn size_gib(&self) -> Option<Decimal> {
         self.known.row.size_gib

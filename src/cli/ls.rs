@@ -70,6 +70,9 @@ pub fn told_ledger(setup: &Setup, state: &State) {
 pub fn told_trouble(setup: &Setup, state: &State) -> Exit {
     let mut exit = Exit::Done;
     told_ledger(setup, state);
+    if let Some((account, ahead)) = state.world.fleet.clock_off() {
+        warn(format_args!("rentop: {}", setup.language.clock_off(account, ahead)));
+    }
     for account in &state.world.fleet.accounts {
         let trouble = account.trouble.iter().map(|trouble| trouble.value.line());
         for line in trouble.chain(account.problems.iter().map(ToString::to_string)) {

@@ -394,6 +394,7 @@ mod tests {
             storage: Part::NotAsked,
             balance: Reading::NotAsked,
             tenant: Reading::NotTold,
+            server_time: None,
         };
         {
             let mut ledger = open(&dir);

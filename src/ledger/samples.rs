@@ -77,6 +77,7 @@ pub fn instance(id: &str) -> Instance {
         started_at: Some(at("08:01:30")),
         stopped_at: None,
         granularity: Granularity::Exact,
+        repricing: None,
         ends_at: None,
         usage: Some(Usage {
             as_of: at("10:00"),

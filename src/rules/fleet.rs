@@ -18,6 +18,11 @@ use serde::{Deserialize, Serialize};
 
 use super::schedule::{self, Pacing};
 
+/// A provider tells its time to the second, and its answer takes its way: less than this is no other time.
+const SAME_TIME: SignedDuration = SignedDuration::from_secs(30);
+/// A clock that is off by more is worth a word.
+const CLOCK_OFF: SignedDuration = SignedDuration::from_secs(60);
+
 /// How long a gone resource stays on the screen.
 pub const GONE_SHOWN: SignedDuration = SignedDuration::from_secs(60);
 
@@ -241,6 +246,9 @@ pub struct Account {
     pub tenant: Option<Tenant>,
     /// Whether the tenant was compared, or found not to be told, since this program started.
     pub tenant_checked: bool,
+    /// How far our clock is ahead of the provider's, by its last good answer; `None` while they agree.
+    #[serde(default)]
+    pub skew: Option<SignedDuration>,
     pub pacing: Pacing,
 }
 
@@ -259,6 +267,7 @@ impl Account {
             balance_error: None,
             tenant: None,
             tenant_checked: false,
+            skew: None,
             pacing: Pacing::default(),
         }
     }
@@ -342,6 +351,29 @@ impl Fleet {
 
     pub fn freshness(&self, account: &Account, now: Timestamp) -> Freshness {
         account.freshness(self.interval(&account.name), now)
+    }
+
+    /// How far our clock is ahead of an account's provider's; zero while they agree.
+    pub fn skew(&self, account: &AccountName) -> SignedDuration {
+        self.account(account).and_then(|account| account.skew).unwrap_or_default()
+    }
+
+    /// A time of our clock as an account's provider has it.
+    pub fn there(&self, account: &AccountName, at: Timestamp) -> Timestamp {
+        at.saturating_sub(self.skew(account)).expect("a duration can be taken from any time")
+    }
+
+    /// A time that an account's provider told, as our clock has it: what its age is counted from.
+    pub fn here(&self, account: &AccountName, at: Timestamp) -> Timestamp {
+        at.saturating_add(self.skew(account)).expect("a duration can be added to any time")
+    }
+
+    /// The account whose provider's clock differs from ours by the most, and by how much ours is ahead; `None`
+    /// while all agree within a minute.
+    pub fn clock_off(&self) -> Option<(&Account, SignedDuration)> {
+        let off = |account: &Account| account.skew.filter(|skew| skew.abs() > CLOCK_OFF);
+        let all = self.accounts.iter().filter_map(|account| Some((account, off(account)?)));
+        all.max_by_key(|(_, skew)| skew.abs())
     }
 
     /// The latest instance of an id.
@@ -452,6 +484,9 @@ impl Fleet {
             trusted: account.tenant_checked || account.tenant.is_none(),
             now,
         };
+        if let Some(there) = poll.server_time {
+            account.skew = Some(now.duration_since(there)).filter(|skew| skew.abs() > SAME_TIME);
+        }
         let storage_asked = poll.storage != Part::NotAsked;
         let mut consequences = Vec::new();
         let mut problems = self.instances.absorb(&list, poll.instances, &mut consequences);

@@ -818,6 +818,7 @@ fn an_id_that_went_to_another_machine_proves_a_release() {
         storage: Part::NotAsked,
         balance: Reading::NotAsked,
         tenant: Reading::NotAsked,
+        server_time: None,
     },
     Sight::Untold
 )]

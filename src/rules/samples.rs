@@ -59,6 +59,7 @@ pub fn instance(id: &str, phase: Phase, hourly: &str) -> Instance {
         started_at: None,
         stopped_at: None,
         granularity: Granularity::Exact,
+        repricing: None,
         ends_at: None,
         usage: None,
         ssh: None,
@@ -99,6 +100,7 @@ pub fn listed(rows: Vec<Instance>) -> Poll {
         storage: Part::NotAsked,
         balance: Reading::NotAsked,
         tenant: Reading::NotAsked,
+        server_time: None,
     }
 }
 

@@ -15,13 +15,15 @@ mod period;
 mod question;
 mod report;
 mod rounding;
+mod sights;
 mod tally;
 
 pub use amount::Exact;
 pub use billing::Billing;
 pub use cell::{Amounts, Billable, COMPONENTS, Cell, Sums};
 pub use exchange::{Exchange, Fx, Joined};
-pub use lines::{Charged, Look, Seen};
+pub use lines::Look;
+use lines::{Charged, Seen};
 pub use meter::{Entries, Meter, OpenLine, Running, State};
 pub use moment::From;
 pub use period::{Period, by_day, date_of, start_of};

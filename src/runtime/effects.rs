@@ -178,6 +178,7 @@ fn too_long(account: &AccountName) -> Poll {
         storage: Part::NotAsked,
         balance: Reading::NotAsked,
         tenant: Reading::NotAsked,
+        server_time: None,
     }
 }
 

@@ -237,11 +237,18 @@ fn facts(scene: &Scene, known: &Known<Instance>) -> Vec<Run> {
         facts.push(plain(region));
     }
     if let Some(started) = known.row.started_at.filter(|_| phase == Phase::Running) {
+        let started = scene.state.world.fleet.here(&known.identity.account, started);
         let up = format::span(scene.now.duration_since(started), language);
         facts.push(plain(language.phrase(&Phrase::UpFor { time: &up })));
     }
     if let Some(ends) = known.row.ends_at {
         facts.push(plain(language.phrase(&Phrase::Ends { at: &scene.moment(ends) })));
+    }
+    if let Some(repricing) = &known.row.repricing {
+        let ends = repricing.ends_at.map(|at| scene.moment(at));
+        let [rate, asked] = [repricing.rate, repricing.asked].map(|rate| format::rate(rate, scene.look));
+        let phrase = Phrase::Repricing { rate: &rate, asked: &asked, ends: ends.as_deref() };
+        facts.push(run(language.phrase(&phrase), Role::Waste));
     }
     if scene.is_protected(known) {
         facts.push(run(language.word(Word::Protected), Role::Accent));

@@ -137,7 +137,8 @@ fn instance(
     let region = known.row.region.as_deref().unwrap_or_default();
     paint.text(columns.region.x, y, columns.region.width, region, Role::Dim);
     if let Some(started) = known.row.started_at.filter(|_| columns.up.width > 0 && known.phase() == Phase::Running) {
-        paint.right(columns.up.x, y, columns.up.width, &scene.since(started), Role::Dim);
+        let age = scene.since(scene.state.world.fleet.here(&known.identity.account, started));
+        paint.right(columns.up.x, y, columns.up.width, &age, Role::Dim);
     }
 }
 

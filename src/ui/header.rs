@@ -220,7 +220,8 @@ fn tabs(paint: &mut Paint, scene: &Scene, area: Rect) {
         let text = language.phrase(&Phrase::LooksOn { host: &owner.host, pid: owner.pid });
         right.push(run(format!(" {text} "), Role::Accent));
     }
-    let notices = world.ledger_notices.len() + scene.state.view.fixed.notices.len();
+    let clock = usize::from(world.fleet.clock_off().is_some());
+    let notices = clock + world.ledger_notices.len() + scene.state.view.fixed.notices.len();
     if notices > 0 {
         right.push(run(scene.look.glyphs.horizontal, Role::Rule));
         right.push(plain(format!(" {} ", language.phrase(&Phrase::Notices { count: notices }))));

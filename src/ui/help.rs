@@ -146,11 +146,13 @@ fn signs(scene: &Scene, width: u16) -> Vec<Runs> {
         .collect()
 }
 
-/// What the ledger and the config have to say.
+/// What the ledger, the config and the providers' clocks have to say.
 pub fn notices(scene: &Scene, width: u16) -> Vec<Runs> {
     let language = scene.look.language;
     let ledger = scene.state.world.ledger_notices.iter().map(|notice| language.ledger_notice(notice));
-    let all: Vec<String> = ledger.chain(scene.state.view.fixed.notices.iter().cloned()).collect();
+    let clock = scene.state.world.fleet.clock_off().map(|(account, ahead)| language.clock_off(account, ahead));
+    let all: Vec<String> =
+        clock.into_iter().chain(ledger).chain(scene.state.view.fixed.notices.iter().cloned()).collect();
     if all.is_empty() {
         return Vec::new();
     }

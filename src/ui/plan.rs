@@ -300,7 +300,7 @@ fn owners(scene: &Scene, target: &Target) -> Option<Run> {
 fn target_age(scene: &Scene, target: &Target) -> String {
     let seen = || scene.state.world.fleet.storage.get(&target.identity).map(|known| known.first_seen);
     match (target.created_at, seen()) {
-        (Some(created), _) => scene.since(created),
+        (Some(created), _) => scene.since(scene.state.world.fleet.here(&target.identity.account, created)),
         (None, Some(seen)) => format!("{}+", scene.since(seen)),
         (None, None) => scene.look.glyphs.dash.to_owned(),
     }

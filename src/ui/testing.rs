@@ -136,7 +136,8 @@ impl Story {
         let asked_at = self.asked_at(name);
         let balance =
             cash.map_or(Reading::NotTold, |cash| Reading::Known(Balance { cash, voucher: None, provider_burn: None }));
-        let poll = Poll { instances, storage: Part::complete(storage), balance, tenant: Reading::NotTold };
+        let poll =
+            Poll { instances, storage: Part::complete(storage), balance, tenant: Reading::NotTold, server_time: None };
         self.world(WorldEvent::Polled { account: name.into(), asked_at, poll: Box::new(poll) })
     }
 
@@ -155,6 +156,7 @@ impl Story {
             storage: Part::NotAsked,
             balance: Reading::NotAsked,
             tenant: Reading::NotAsked,
+            server_time: None,
         };
         self.world(WorldEvent::Polled { account: name.into(), asked_at, poll: Box::new(poll) })
     }
@@ -353,6 +355,7 @@ pub fn instance(id: &str, name: &str, gpu: &str, count: u32, compute: Rate, disk
         started_at: Some("2026-11-29T08:00:00Z".parse().unwrap()),
         stopped_at: None,
         granularity: providers::model::Granularity::Exact,
+        repricing: None,
         ends_at: None,
         usage: None,
         ssh: None,

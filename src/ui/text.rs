@@ -7,10 +7,12 @@ mod words;
 
 use std::collections::BTreeMap;
 
+use jiff::SignedDuration;
 use providers::error::ErrorKind;
 use providers::model::{Action, Component, DataKind, Phase, Remark, Risk, StorageKind};
 use providers::money::Currency;
 
+use super::format;
 use super::glyphs::UNICODE;
 use super::look::Look;
 use super::theme::{Background, Colours, Theme};
@@ -19,7 +21,7 @@ use crate::app::keymap::Bindings;
 use crate::app::message::{Msg, QuickName};
 use crate::app::rows::MarketName;
 use crate::app::state::Tab;
-use crate::rules::fleet::{Freshness, Trouble};
+use crate::rules::fleet::{Account, Freshness, Trouble};
 use crate::rules::memory::LedgerNotice;
 use crate::rules::plan::Hindrance;
 use crate::rules::saga::Outcome;
@@ -124,6 +126,12 @@ impl Language {
     /// What a person can do about it.
     pub fn advice(self, trouble: &Trouble) -> &'static str {
         speak!(self, advice(trouble))
+    }
+    /// By how much our clock is ahead of that of an account's provider.
+    pub fn clock_off(self, account: &Account, ahead: SignedDuration) -> String {
+        // To the nearest minute.
+        let off = format::age(ahead.abs() + SignedDuration::from_secs(30), self);
+        self.phrase(&Phrase::ClockOff { account: account.name.as_str(), off: &off, behind: ahead.is_negative() })
     }
     pub fn ledger_notice(self, notice: &LedgerNotice) -> String {
         speak!(self, ledger_notice(notice))

@@ -76,7 +76,7 @@ const CONTRACT: Act = Act {
     id: LORA,
     beside: LORA,
     change: ("PUT", "/api/v0/instances/"),
-    look: Some("/api/v0/instances/"),
+    look: Some("/api/v0/instances/3"),
     list: "/api/v1/instances",
     lives: [Life::Running, Life::Stopped],
     rows: Rows::Change,

@@ -8,7 +8,7 @@ use providers::model::{AccountName, Identity, ResourceKind};
 use providers::provider::{Found, Part, Poll, Reading};
 use rentop::rules::fleet::{Account, Consequence, Fleet};
 use rentop::rules::settings::Settings;
-use rentop::rules::spend::{Charged, Entries, Look, Meter, Running, Seen, Span};
+use rentop::rules::spend::{Entries, Look, Meter, Running, Span};
 
 use crate::world::{Dice, LONGEST_GAP, Row, World, may_be_lost};
 
@@ -102,29 +102,15 @@ impl Watcher {
             let longest_gap = SignedDuration::from_millis(LONGEST_GAP);
             Look { account: name.clone(), kind, now, longest_gap }
         };
-        let (fleet, settings) = (&self.fleet, &self.settings);
-        let charged = |known| move || Charged::instance(fleet, settings, known);
-        let rows = fleet.instances_of(&name).map(|known| (&known.identity, Seen::of(known, now), charged(known)));
-        entries.append(self.meter.look(&look(ResourceKind::Instance), rows, Some(&changed)));
-        let charged = |known| move || Charged::storage(fleet, settings, known);
-        let rows = fleet.storage_of(&name).map(|known| (&known.identity, Seen::of(known, now), charged(known)));
-        entries.append(self.meter.look(&look(ResourceKind::Storage), rows, None));
+        for (kind, changed) in [(ResourceKind::Instance, Some(&changed)), (ResourceKind::Storage, None)] {
+            entries.append(self.meter.look_at(&look(kind), &self.fleet, &self.settings, now, changed));
+        }
         for consequence in consequences {
             let Consequence::AskById(identity) = consequence else { continue };
             for consequence in self.fleet.absorb_found(&identity, Found::NoSuchId, now) {
                 let Consequence::Gone(identity) = consequence else { continue };
-                let (fleet, settings) = (&self.fleet, &self.settings);
-                let (seen, charged) = match identity.kind {
-                    ResourceKind::Instance => {
-                        let known = &fleet.instances[&identity];
-                        (Seen::of(known, now), Charged::instance(fleet, settings, known))
-                    }
-                    ResourceKind::Storage => {
-                        let known = &fleet.storage[&identity];
-                        (Seen::of(known, now), Charged::storage(fleet, settings, known))
-                    }
-                };
-                entries.append(self.meter.single(&look(identity.kind), &identity, seen, charged));
+                let look = look(identity.kind);
+                entries.append(self.meter.look_at_one(&look, &self.fleet, &self.settings, &identity, now));
             }
         }
         self.fleet.prune(now);
@@ -169,6 +155,7 @@ fn poll(world: &World, account: usize, place: usize, lacks: Option<usize>, unrea
         problems.clear();
     }
     Poll {
+        server_time: None,
         instances: Part::Listed { rows: instances, problems: problems.clone() },
         storage: Part::Listed { rows: items, problems },
         balance: Reading::NotAsked,
@@ -184,5 +171,5 @@ fn failed(account: usize, kind: ErrorKind) -> Poll {
         kind,
     };
     let (storage, balance, tenant) = (Part::NotAsked, Reading::NotAsked, Reading::NotAsked);
-    Poll { instances: Part::Failed(error), storage, balance, tenant }
+    Poll { instances: Part::Failed(error), storage, balance, tenant, server_time: None }
 }

@@ -334,6 +334,7 @@ impl Thing {
             rates: if starting { rates.doubtful() } else { rates },
             created_at: time(self.states[0].from),
             started_at: time(since).filter(|_| self.tells && life == Life::On),
+            repricing: None,
             stopped_at: time(since).filter(|_| self.tells && life != Life::On),
             granularity: Granularity::Exact,
             ends_at: None,

@@ -67,6 +67,7 @@ pub fn instance(id: &str, phase: Phase, hourly: &str) -> Instance {
         started_at: (phase == Phase::Running).then(|| at("00:00:00")),
         stopped_at: None,
         granularity: providers::model::Granularity::Exact,
+        repricing: None,
         ends_at: None,
         usage: None,
         ssh: None,
@@ -445,6 +446,7 @@ pub fn listed(rows: Vec<Instance>) -> Poll {
         storage: Part::NotAsked,
         balance: Reading::NotAsked,
         tenant: Reading::NotTold,
+        server_time: None,
     }
 }
 

@@ -1,4 +1,4 @@
-//! The three bills of REST v2 that rentop reads, from what the meter counted.
+//! The three bills of REST v2 that rentop reads.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use rust_decimal::Decimal;
 use serde_json::{Map, Value, json};
 
-use super::meter::{Amounts, Record, Window};
+use super::buckets::{Amounts, Record, Window, records};
 use super::{Params, Sim, float, problem};
 
 /// A bill's shape: its amounts, and where it has one the name of its resources' ids and of their count.
@@ -74,7 +74,8 @@ fn bill(
     shape: &Shape,
     split: fn(Amounts) -> Option<Vec<Decimal>>,
 ) -> Response {
-    let window = match Window::parse(query, sim.world.lock().now()) {
+    let world = sim.world.lock();
+    let window = match Window::parse(query, world.now()) {
         Ok(window) => window,
         Err(detail) => return problem(422, "Unprocessable Entity", &detail),
     };
@@ -82,7 +83,7 @@ fn bill(
     let zeros = || vec![Decimal::ZERO; shape.amounts.len()];
     let mut lines: BTreeMap<(Timestamp, Timestamp, Option<String>), Vec<Decimal>> = BTreeMap::new();
     let mut totals = zeros();
-    for Record { start, end, id, amounts } in sim.meter().records(window) {
+    for Record { start, end, id, amounts } in records(&world, window) {
         let Some(parts) = split(amounts).filter(|_| wanted.is_none_or(|wanted| *wanted == id)) else { continue };
         let line = lines.entry((start, end, shape.ids.map(|_| id))).or_insert_with(zeros);
         for (at, part) in parts.into_iter().enumerate() {

@@ -37,7 +37,7 @@ async fn with(mocks: impl IntoIterator<Item = Mock>) -> MockServer {
 fn account(server: &MockServer) -> Arc<dyn Provider> {
     let mut access = Access::new("runpod", "team", "k").at(server.uri());
     access.timeout = Duration::from_millis(600);
-    (ENTRY.connect)(&access).unwrap()
+    Arc::new(RunPod::new(&access, &FAST).unwrap())
 }
 
 fn failure<T: std::fmt::Debug>(part: &Part<T>) -> &ErrorKind {
@@ -443,10 +443,14 @@ async fn a_bill_is_split_by_component_and_product() {
     );
     assert_eq!(sum(&|line| line.resource == of("a1podrunfull01") && line.component == Component::Disk), dec("0.43"));
     assert_eq!(sum(&|line| line.resource == of("a7podexited007")), dec("1.6"));
-    assert!(lines.iter().all(|line| line.resource != of("a7podexited007") || line.component == Component::Disk));
+    // A stopped one's compute is told as 0, which wins over whatever we thought.
+    let stopped: Vec<_> = lines.iter().filter(|line| line.resource == of("a7podexited007")).collect();
+    assert!(stopped.iter().any(|line| line.component == Component::Compute));
+    assert!(stopped.iter().all(|line| line.component == Component::Disk || line.amount.amount.is_zero()));
     assert_eq!(sum(&|line| line.component == Component::Storage), dec("3.13"));
     assert_eq!(sum(&|line| line.product == "serverless"), dec("3.22"));
-    assert!(lines.is_sorted_by_key(|line| line.from) && lines.iter().all(|line| !line.amount.amount.is_zero()));
+    assert!(lines.is_sorted_by_key(|line| line.from));
+    assert!(lines.iter().all(|line| line.resource.is_some() || !line.amount.amount.is_zero()));
     assert_eq!(account.billed(from, to).await.unwrap(), lines, "asked again, the same");
 }
 
@@ -464,6 +468,26 @@ async fn a_bill_leaves_out_what_is_not_over_and_what_lies_outside() {
     // What the total holds beyond its parts is named too.
     use Component::{Compute, Disk, Other};
     assert_eq!(parts, [(Compute, dec("1")), (Disk, dec("0.2")), (Other, dec("0.05"))]);
+}
+
+/// An hour's line is the same whatever time was asked for.
+#[tokio::test]
+async fn a_later_import_has_the_same_lines() {
+    let record = |start: &str, end: &str| {
+        json!({ "startTime": format!("2026-11-30T{start}:00Z"), "endTime": format!("2026-11-30T{end}:00Z"),
+            "podId": "p0", "totalAmount": 1.0 })
+    };
+    let rows = json!({ "records": [record("06:00", "07:00"), record("07:00", "08:00"), record("08:00", "09:00")] });
+    let server = with(billing_mocks(&rows.to_string(), NO_RECORDS, NO_RECORDS)).await;
+    let ask = async |from: &str| {
+        let from = format!("2026-11-30T{from}:00Z").parse().unwrap();
+        account(&server).billed(from, "2026-11-30T09:00:00Z".parse().unwrap()).await.unwrap()
+    };
+    let (whole, part) = (ask("06:00").await, ask("07:20").await);
+    assert_eq!(whole.len(), 3);
+    assert_eq!(part, whole[2..]);
+    // A sum that is not split belongs to compute: nothing of it counts beside our own figure.
+    assert!(whole.iter().all(|line| line.component == Component::Compute && line.amount.amount == dec("1")));
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ use crate::app::spending::{SpentTotals, Unwatched};
 use crate::app::state::World;
 use crate::rules::fleet::{Consequence, Trouble};
 use crate::rules::memory::Memory;
-use crate::rules::spend::{Charged, Entries, Look, Meter, Seen, Summed, date_of};
+use crate::rules::spend::{Entries, Look, Meter, Summed, date_of};
 
 /// Takes the books' memory over.
 pub fn remember(world: &mut World, memory: &Memory) {
@@ -66,26 +66,13 @@ pub fn look(
     let reassigned = world.spending.reassigned.remove(name);
     let changed: BTreeSet<Identity> = consequences.iter().map(|consequence| consequence.identity().clone()).collect();
     let mut entries = Entries::default();
+    world.spending.meter.set_skew(name, world.fleet.skew(name));
     for &kind in listed {
         let look = Look::new(&world.fleet, name, kind, now);
         // Who mounts a storage item is not told by the item itself.
         let changed = (kind == ResourceKind::Instance && !reassigned).then_some(&changed);
-        let (fleet, settings) = (&world.fleet, &world.settings);
         let meter = &mut world.spending.meter;
-        let more = match kind {
-            ResourceKind::Instance => {
-                let charged = |known| move || Charged::instance(fleet, settings, known);
-                let seen =
-                    fleet.instances_of(name).map(|known| (&known.identity, Seen::of(known, now), charged(known)));
-                meter.look(&look, seen, changed)
-            }
-            ResourceKind::Storage => {
-                let charged = |known| move || Charged::storage(fleet, settings, known);
-                let seen = fleet.storage_of(name).map(|known| (&known.identity, Seen::of(known, now), charged(known)));
-                meter.look(&look, seen, changed)
-            }
-        };
-        entries.append(more);
+        entries.append(meter.look_at(&look, &world.fleet, &world.settings, now, changed));
     }
     let trouble = world.fleet.account(name).and_then(|account| account.trouble.as_ref());
     if trouble.is_some_and(|trouble| matches!(trouble.value, Trouble::SameAs(_))) {
@@ -102,20 +89,8 @@ pub fn single(world: &mut World, consequences: &[Consequence], now: Timestamp) -
     for consequence in consequences {
         let (Consequence::Appeared(identity) | Consequence::Gone(identity)) = consequence else { continue };
         let look = Look::new(&world.fleet, &identity.account, identity.kind, now);
-        let (fleet, settings, meter) = (&world.fleet, &world.settings, &mut world.spending.meter);
-        let found = match identity.kind {
-            ResourceKind::Instance => fleet
-                .instances
-                .get(identity)
-                .map(|known| (Seen::of(known, now), Charged::instance(fleet, settings, known))),
-            ResourceKind::Storage => fleet
-                .storage
-                .get(identity)
-                .map(|known| (Seen::of(known, now), Charged::storage(fleet, settings, known))),
-        };
-        if let Some((seen, charged)) = found {
-            entries.append(meter.single(&look, identity, seen, charged));
-        }
+        let meter = &mut world.spending.meter;
+        entries.append(meter.look_at_one(&look, &world.fleet, &world.settings, identity, now));
     }
     note(world, &entries);
     entries

@@ -10,7 +10,7 @@ use providers::money::Currency;
 use providers::provider::{Found, Part, Poll};
 use rust_decimal::Decimal;
 
-use super::{Amounts, Charged, Entries, Exact, Look, Lump, Meter, Running, Seen, Span, Sums, by_day};
+use super::{Amounts, Entries, Exact, Look, Lump, Meter, Running, Span, Sums, by_day};
 use crate::rules::fleet::{Consequence, Fleet};
 use crate::rules::samples::fleet;
 use crate::rules::settings::Settings;
@@ -52,21 +52,8 @@ impl Watch {
         let mut entries = Entries::default();
         for (kind, _) in listed.into_iter().filter(|(_, listed)| *listed && taken_in) {
             let look = Look::new(&self.fleet, &team, kind, now);
-            let (fleet, settings) = (&self.fleet, &self.settings);
-            entries.append(match kind {
-                ResourceKind::Instance => {
-                    let charged = |known| move || Charged::instance(fleet, settings, known);
-                    let rows =
-                        fleet.instances_of(&team).map(|known| (&known.identity, Seen::of(known, now), charged(known)));
-                    self.meter.look(&look, rows, Some(&changed))
-                }
-                ResourceKind::Storage => {
-                    let charged = |known| move || Charged::storage(fleet, settings, known);
-                    let rows =
-                        fleet.storage_of(&team).map(|known| (&known.identity, Seen::of(known, now), charged(known)));
-                    self.meter.look(&look, rows, None)
-                }
-            });
+            let changed = (kind == ResourceKind::Instance).then_some(&changed);
+            entries.append(self.meter.look_at(&look, &self.fleet, &self.settings, now, changed));
         }
         self.keep(&entries);
         self.fleet.prune(now);
@@ -90,9 +77,7 @@ impl Watch {
         for consequence in consequences {
             let (Consequence::Appeared(identity) | Consequence::Gone(identity)) = consequence else { continue };
             let look = Look::new(&self.fleet, &identity.account, identity.kind, now);
-            let known = &self.fleet.instances[&identity];
-            let charged = Charged::instance(&self.fleet, &self.settings, known);
-            entries.append(self.meter.single(&look, &identity, Seen::of(known, now), charged));
+            entries.append(self.meter.look_at_one(&look, &self.fleet, &self.settings, &identity, now));
         }
         self.keep(&entries);
         entries

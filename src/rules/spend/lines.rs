@@ -25,7 +25,9 @@ pub struct Look {
 }
 
 impl Look {
+    /// A look at `now` by our clock, as the provider's clock has it.
     pub fn new(fleet: &Fleet, account: &AccountName, kind: ResourceKind, now: Timestamp) -> Self {
+        let now = fleet.there(account, now);
         let interval = match kind {
             ResourceKind::Instance => fleet.interval(account),
             // However often its account's instances are asked for, storage is looked at more rarely.
@@ -50,10 +52,12 @@ pub enum Seen {
 }
 
 impl Seen {
-    /// How a look at `now` found it.
-    pub fn of<T: Row>(known: &Known<T>, now: Timestamp) -> Self {
+    /// How a look at `now`, by our clock, found it.
+    pub fn of<T: Row>(fleet: &Fleet, known: &Known<T>, now: Timestamp) -> Self {
         match (known.gone_at, known.missing_since) {
-            (Some(gone_at), missing) => Seen::Gone { by: missing.unwrap_or(gone_at) },
+            (Some(gone_at), missing) => {
+                Seen::Gone { by: fleet.there(&known.identity.account, missing.unwrap_or(gone_at)) }
+            }
             (None, Some(_)) => Seen::Not { missing: true },
             (None, None) if known.last_seen != now => Seen::Not { missing: false },
             (None, None) => Seen::Now,

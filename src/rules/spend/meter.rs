@@ -113,6 +113,8 @@ pub struct Meter {
     ended: BTreeMap<Identity, Ended>,
     /// Accounts that nobody looks at any more: what they cost is counted to the last look.
     unwatched: BTreeSet<AccountName>,
+    /// How far our clock is ahead of the providers', where it is: looks are of their time.
+    skews: BTreeMap<AccountName, SignedDuration>,
 }
 
 impl Meter {
@@ -238,6 +240,13 @@ impl Meter {
         entries
     }
 
+    /// How far our clock is ahead of that of the looks at an account.
+    pub fn set_skew(&mut self, account: &AccountName, skew: SignedDuration) {
+        if self.skews.get(account).copied().unwrap_or_default() != skew {
+            self.skews.insert(account.clone(), skew);
+        }
+    }
+
     /// Nobody looks at an account any more: what it costs is counted to the last look.
     pub fn leave_unwatched(&mut self, account: &AccountName) {
         self.unwatched.insert(account.clone());
@@ -270,6 +279,8 @@ impl Meter {
         running: &'a Running,
         now: Timestamp,
     ) -> impl Iterator<Item = Part<'a>> + use<'a> {
+        let skew = self.skews.get(&identity.account).copied().unwrap_or_default();
+        let now = now.saturating_sub(skew).expect("a duration can be taken from any time");
         let (seen, reach) = self.reach(identity, running, whole(now));
         running.lines.iter().flat_map(move |line| {
             let seen = seen.max(line.from);

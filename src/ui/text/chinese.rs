@@ -209,6 +209,10 @@ pub fn phrase(phrase: &Phrase) -> String {
         Phrase::TroubleSince { age } => format!("已 {age}"),
         Phrase::LooksOn { host, pid } => format!("旁观：由 {host}（{pid}）采集"),
         Phrase::Notices { count } => format!("{count} 条提示"),
+        Phrase::ClockOff { account, off, behind } => {
+            let way = if behind { "慢" } else { "快" };
+            format!("本机时钟比平台（{account}）{way}约 {off}：请校准。")
+        }
         Phrase::Confirmed { action } => done(action).to_owned(),
         Phrase::GoneSince { age } => format!("{age}前消失"),
         Phrase::MissingSince { age } => format!("已消失 {age}，待查"),
@@ -249,6 +253,10 @@ pub fn phrase(phrase: &Phrase) -> String {
         }
         Phrase::Range { from, to } => format!("{from} 至 {to}"),
         Phrase::UpFor { time } => format!("已运行 {time}"),
+        Phrase::Repricing { rate, asked, ends } => {
+            let ends = ends.map(|at| format!("，否则 {at} 到期")).unwrap_or_default();
+            format!("机主要把 {rate} 涨到 {asked}：请在平台上接受{ends}")
+        }
         Phrase::Saves { rate } => format!("节省 {rate}"),
         Phrase::WillCost { rate } => format!("将计费 {rate}"),
         Phrase::GoesOn { rate } => format!("{rate} 继续计费"),

@@ -216,6 +216,10 @@ pub fn phrase(phrase: &Phrase) -> String {
         Phrase::TroubleSince { age } => format!("for {age}"),
         Phrase::LooksOn { host, pid } => format!("looking on: {host} ({pid}) collects"),
         Phrase::Notices { count } => many(count, "notice", "notices"),
+        Phrase::ClockOff { account, off, behind } => {
+            let way = if behind { "behind" } else { "ahead of" };
+            format!("The clock of this machine is about {off} {way} the provider's ({account}): set it right.")
+        }
         Phrase::Confirmed { action } => done(action).to_owned(),
         Phrase::GoneSince { age } => format!("gone {age} ago"),
         Phrase::MissingSince { age } => format!("missing for {age}"),
@@ -255,6 +259,10 @@ pub fn phrase(phrase: &Phrase) -> String {
         }
         Phrase::Range { from, to } => format!("{from} to {to}"),
         Phrase::UpFor { time } => format!("up {time}"),
+        Phrase::Repricing { rate, asked, ends } => {
+            let ends = ends.map(|at| format!(" or it ends {at}")).unwrap_or_default();
+            format!("the host asks for {asked} in place of {rate}: accept it at the provider{ends}")
+        }
         Phrase::Saves { rate } => format!("saves {rate}"),
         Phrase::WillCost { rate } => format!("will cost {rate}"),
         Phrase::GoesOn { rate } => format!("{rate} goes on"),

@@ -252,6 +252,12 @@ pub enum Phrase<'a> {
     Notices {
         count: usize,
     },
+    /// By how much our clock differs from the clock of an account's provider.
+    ClockOff {
+        account: &'a str,
+        off: &'a str,
+        behind: bool,
+    },
     // Rows and groups.
     Confirmed {
         action: Action,
@@ -313,6 +319,12 @@ pub enum Phrase<'a> {
     },
     UpFor {
         time: &'a str,
+    },
+    /// A price that is asked for, and when the rental ends unless it is accepted.
+    Repricing {
+        rate: &'a str,
+        asked: &'a str,
+        ends: Option<&'a str>,
     },
     Saves {
         rate: &'a str,

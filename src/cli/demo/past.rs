@@ -1,0 +1,217 @@
+//! The demo's past, written by the same code that writes what a collector sees: polls of the world as it was, looks at
+//! them, entries in the books. Looks are taken around changes only; a time without changes needs none.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+use providers::model::{AccountName, ResourceKind};
+use providers::provider::Found;
+
+use super::worlds::Rented;
+use crate::ledger::{Ledger, LedgerError};
+use crate::rules::fleet::{Account, Consequence, Fleet};
+use crate::rules::memory::{AccountMemory, Keep};
+use crate::rules::settings::{Rules, Settings};
+use crate::rules::spend::{Entries, Look, Meter};
+
+/// From and to, so long before the start: the computer slept, and nobody looked.
+const OUTAGE: (SignedDuration, SignedDuration) =
+    (SignedDuration::from_hours(12 * 24 + 9), SignedDuration::from_hours(12 * 24));
+/// When is looked around a change: before it, after it, once more, which proves what is gone, and when a file system
+/// has been measured.
+const AROUND: [SignedDuration; 4] = [
+    SignedDuration::from_secs(-5),
+    SignedDuration::from_secs(10),
+    SignedDuration::from_secs(25),
+    SignedDuration::from_hours(4),
+];
+/// Between looks that are left out nothing changed: they are no gap.
+const NO_GAP: SignedDuration = SignedDuration::from_hours(24 * 365);
+/// As the collector has it.
+const GAP: SignedDuration = SignedDuration::from_mins(3);
+
+/// Writes the past of all accounts up to `now`.
+pub fn write(ledger: &mut Ledger, rented: &[Rented], rules: &Rules, now: Timestamp) -> Result<(), LedgerError> {
+    rented.iter().try_for_each(|rented| ledger.keep(&past(rented, rules, now)))
+}
+
+/// The moments at which an account was looked at, oldest first.
+fn looks(rented: &Rented, now: Timestamp) -> Vec<Timestamp> {
+    let changes = rented.world.past_changes();
+    let outage = (now - OUTAGE.0, now - OUTAGE.1);
+    let around = changes.into_iter().flat_map(|change| AROUND.map(|wait| change + wait));
+    let awake = around.filter(|at| *at < now && !(outage.0 < *at && *at < outage.1));
+    let mut all: Vec<Timestamp> = awake.chain([outage.0, outage.1, now]).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+fn past(rented: &Rented, rules: &Rules, now: Timestamp) -> Keep {
+    let name = AccountName::from(rented.account);
+    let settings = Settings { rules: rules.clone(), single: BTreeMap::new() };
+    let account = Account::new(name.clone(), rented.provider.into(), false);
+    let mut fleet = Fleet { accounts: vec![account], ..Fleet::default() };
+    let (mut meter, mut entries) = (Meter::default(), Entries::default());
+    for at in looks(rented, now) {
+        let poll = (rented.poll)(&rented.world.as_of(at));
+        for consequence in fleet.absorb(&name, poll, at) {
+            if let Consequence::AskById(identity) = consequence {
+                fleet.absorb_found(&identity, Found::NoSuchId, at);
+            }
+        }
+        let longest_gap = if at == now - OUTAGE.1 { GAP } else { NO_GAP };
+        for kind in [ResourceKind::Instance, ResourceKind::Storage] {
+            let look = Look { account: name.clone(), kind, now: at, longest_gap };
+            entries.append(meter.look_at(&look, &fleet, &settings, at, None));
+        }
+    }
+    Keep {
+        account: AccountMemory {
+            name: name.clone(),
+            provider: rented.provider.into(),
+            as_of: Some(now),
+            last_complete: Some(now),
+            tenant: None,
+            balance: None,
+            instances_seen: meter.horizon(&name, ResourceKind::Instance),
+            storage_seen: meter.horizon(&name, ResourceKind::Storage),
+            billed_to: None,
+            unwatched_noted: false,
+        },
+        instances: fleet.instances.into_values().collect(),
+        storage: fleet.storage.into_values().collect(),
+        entries,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::tz::TimeZone;
+    use providers::model::Component;
+    use providers::money::Currency;
+    use providers::sim::{Item, SimClock};
+    use rust_decimal::Decimal;
+
+    use super::super::{rules, worlds};
+    use super::*;
+    use crate::rules::spend::{Charge, Evidence, Exact, Span};
+
+    const NOW: &str = "2026-11-30T09:00:00Z";
+
+    fn pasts() -> Vec<(Rented, Keep)> {
+        let now = NOW.parse().unwrap();
+        let rented = worlds::all(&SimClock::manual(now), &TimeZone::UTC);
+        rented
+            .into_iter()
+            .map(|rented| (past(&rented, &rules(), now), rented))
+            .map(|(keep, rented)| (rented, keep))
+            .collect()
+    }
+
+    fn sum<'a>(spans: impl Iterator<Item = &'a Span>) -> Decimal {
+        spans.map(Span::amount).sum::<Exact>().amount()
+    }
+
+    /// What was seen comes to what was charged.
+    #[test]
+    fn the_past_in_the_books_agrees_with_the_worlds_own_bill() {
+        for (rented, keep) in pasts() {
+            let shared = providers::sim::Shared::new(rented.world);
+            let world = shared.lock();
+            let now = NOW.parse().unwrap();
+            let wanted = |item| match item {
+                Item::Compute => Component::Compute,
+                Item::Disk => Component::Disk,
+                Item::Store => Component::Storage,
+            };
+            // Lambda tells neither a price of storage nor one of disks.
+            let items: &[Item] =
+                if rented.provider == "lambda" { &[Item::Compute] } else { &[Item::Compute, Item::Disk, Item::Store] };
+            for item in items {
+                let charged: Decimal = world
+                    .charges(Timestamp::MIN, now)
+                    .filter(|charge| charge.item == *item)
+                    .map(|charge| charge.per_hour * charge.hours_in(Timestamp::UNIX_EPOCH, now))
+                    .sum();
+                let certain =
+                    |span: &&Span| span.terms.component == wanted(*item) && span.terms.charge == Charge::Certain;
+                let closed = sum(keep.entries.spans.iter().filter(certain));
+                let lines = keep.entries.open.values().flatten().flat_map(|running| &running.lines);
+                let open: Exact = lines
+                    .filter(|line| line.terms.component == wanted(*item) && line.terms.charge == Charge::Certain)
+                    .map(|line| Exact::over(line.rate, line.from, now))
+                    .sum();
+                let seen = closed + open.amount();
+                let off = (seen - charged).abs();
+                assert!(off <= charged / Decimal::from(500), "{} {item:?}: {seen} against {charged}", rented.account);
+            }
+        }
+    }
+
+    #[test]
+    fn it_was_seen_but_for_one_gap() {
+        let keeps: Vec<Keep> = pasts().into_iter().map(|(_, keep)| keep).collect();
+        let spans = || keeps.iter().flat_map(|keep| &keep.entries.spans);
+        let of =
+            |evidence| sum(spans().filter(|span| span.terms.charge == Charge::Certain && span.evidence == evidence));
+        let assumed = of(Evidence::Assumed);
+        assert!(assumed > Decimal::ZERO && assumed < of(Evidence::Observed) / Decimal::from(100), "{assumed}");
+        assert!(of(Evidence::Inferred) > Decimal::ZERO);
+        assert_eq!(of(Evidence::Billed), Decimal::ZERO);
+        let now: Timestamp = NOW.parse().unwrap();
+        let outage = (now - OUTAGE.0, now - OUTAGE.1);
+        let gaps = spans().filter(|span| span.terms.charge == Charge::Certain && span.evidence == Evidence::Assumed);
+        for span in gaps {
+            assert!((outage.0..=outage.1).contains(&span.from) && span.to <= outage.1, "{span:?}");
+        }
+    }
+
+    /// The forgotten weekend, the stopped disk and the volume that nobody uses are in it, and projects as well.
+    #[test]
+    fn what_a_newcomer_lost_is_in_it() {
+        let keeps: Vec<Keep> = pasts().into_iter().map(|(_, keep)| keep).collect();
+        let of = |id: &str, wasted: bool| {
+            let keep = keeps.iter().find(|keep| {
+                keep.instances.iter().any(|known| known.identity.id.as_str() == id)
+                    || keep.storage.iter().any(|known| known.identity.id.as_str() == id)
+            });
+            let entries = &keep.unwrap().entries;
+            let closed =
+                entries.spans.iter().filter(|span| span.identity.id.as_str() == id && span.terms.wasted == wasted);
+            let now = NOW.parse().unwrap();
+            let open = entries.open.iter().filter(|(identity, _)| identity.id.as_str() == id);
+            let lines = open.filter_map(|(_, running)| running.as_ref()).flat_map(|running| &running.lines);
+            let open: Exact = lines
+                .filter(|line| line.terms.wasted == wasted)
+                .map(|line| Exact::over(line.rate, line.from, now))
+                .sum();
+            sum(closed) + open.amount()
+        };
+        assert_eq!(of("n5sdinpaint001", false).round(), Decimal::from(237), "62 hours of two cards");
+        assert!(of("p9oldexp000042", true) > Decimal::from(20), "{}", of("p9oldexp000042", true));
+        assert!(of("nv9oldckpts", true) > Decimal::from(60), "{}", of("nv9oldckpts", true));
+        let spans = keeps.iter().flat_map(|keep| &keep.entries.spans);
+        let projects: std::collections::BTreeSet<_> = spans.filter_map(|span| span.terms.project.as_deref()).collect();
+        assert_eq!(projects, ["art", "finetune", "pretrain", "客户甲"].into());
+        assert!(keeps.iter().all(|keep| keep.entries.spans.iter().all(|span| span.rate.currency == Currency::USD)));
+    }
+
+    /// The same start, the same past.
+    #[test]
+    fn it_is_a_matter_of_the_start_alone() {
+        let [one, two] = [pasts(), pasts()].map(|all| all.into_iter().map(|(_, keep)| keep).collect::<Vec<_>>());
+        assert_eq!(one, two);
+    }
+
+    #[test]
+    fn a_ledger_recalls_what_is_there_now() {
+        let now = NOW.parse().unwrap();
+        let mut ledger = Ledger::in_memory().unwrap();
+        let rented = worlds::all(&SimClock::manual(now), &TimeZone::UTC);
+        write(&mut ledger, &rented, &rules(), now).unwrap();
+        let (memory, notices) = ledger.recall(now).unwrap();
+        assert_eq!((memory.instances.len(), memory.storage.len(), memory.accounts.len(), notices), (12, 3, 3, vec![]));
+        assert!(memory.running.len() >= 12);
+    }
+}
