@@ -4,7 +4,7 @@ use std::io::{self, BufRead, IsTerminal, Write};
 
 use providers::model::{AccountName, Action, Identity};
 
-use super::ls::{settled, told_ledger, told_trouble};
+use super::look::{settled, told_ledger, told_trouble};
 use super::setup::{self, Kind, Program, Setup};
 use super::{ActArgs, Common, Exit, Stop, warn};
 use crate::app::Event;

@@ -4,6 +4,7 @@ mod accounts;
 mod act;
 mod audit;
 mod demo;
+mod look;
 mod ls;
 mod providers_list;
 mod screen;

@@ -1,6 +1,7 @@
 //! The same loop without a screen, for one command: until a condition holds.
 
 use super::effects::Performer;
+use super::keeper::Keeper;
 use super::{Inbox, clock, crash, wait_until};
 use crate::app::event::WorldEvent;
 use crate::app::{self, Event, State};
@@ -28,6 +29,19 @@ impl Errand {
     pub fn take(&mut self, event: Event) {
         let effects = app::take(&mut self.state, event, clock::now());
         effects.into_iter().for_each(|effect| drop(self.performer.perform(effect)));
+    }
+
+    /// The ledger, for what is asked of it beside the loop.
+    pub fn keeper(&self) -> &Keeper {
+        &self.performer.keeper
+    }
+
+    /// Waits until the ledger has done all that it was asked for so far, and takes in what it answered.
+    pub async fn catch_up(&mut self) {
+        self.performer.keeper.reached().await;
+        while let Some(event) = self.inbox.ready() {
+            self.take(event);
+        }
     }
 
     /// Finishes what is to be written down, gives the claim back and returns what is known.
