@@ -140,7 +140,8 @@ fn authority(plan: &Plan, args: &ActArgs, look: &Look) -> Result<Authority, Stop
     }
 }
 
-fn ask(question: &str) -> Result<String, Stop> {
+/// Asks a person at the terminal.
+pub fn ask(question: &str) -> Result<String, Stop> {
     let mut out = io::stderr();
     write!(out, "{question} ").and_then(|()| out.flush()).map_err(Stop::failed)?;
     let mut answer = String::new();

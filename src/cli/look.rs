@@ -10,10 +10,7 @@ use crate::runtime::errand::Errand;
 
 /// Looks at every account: from the ledger where that is younger than one interval, else by asking. What is
 /// to be done after it comes before the ledger is given back.
-pub fn visit<T>(
-    setup: &Setup,
-    then: impl AsyncFnOnce(&mut Errand) -> Result<T, Stop>,
-) -> Result<(T, State), Stop> {
+pub fn visit<T>(setup: &Setup, then: impl AsyncFnOnce(&mut Errand) -> Result<T, Stop>) -> Result<(T, State), Stop> {
     let _log = setup::log(&setup.places.state_dir);
     let runtime = setup::runtime()?;
     let visited = runtime.block_on(async {

@@ -6,11 +6,14 @@ mod audit;
 mod demo;
 mod look;
 mod ls;
+mod period;
 mod providers_list;
 mod screen;
 mod setup;
+mod spend;
 mod storage;
 mod table;
+mod watch;
 
 use std::fmt::Display;
 use std::io::Write;
@@ -90,8 +93,12 @@ pub enum Command {
     Demo,
     /// All instances and storage, once.
     Ls(Output),
+    /// What was spent: billed by the provider, computed from looks, or assumed between them.
+    Spend(spend::SpendArgs),
     /// What costs without working: stopped instances, and storage that nothing uses.
     Storage(Output),
+    /// No screen: polls and writes down what it sees, until it is ended (SIGTERM, Ctrl-C).
+    Watch,
     /// Stop an instance: compute ends, its disk stays and may still cost.
     Stop(ActArgs),
     /// Start a stopped instance.
@@ -175,7 +182,9 @@ fn dispatch(args: Args) -> Result<Exit, Stop> {
         None => screen::run(&common),
         Some(Command::Demo) => demo::run(&common),
         Some(Command::Ls(output)) => ls::run(&common, output),
+        Some(Command::Spend(args)) => spend::run(&common, &args),
         Some(Command::Storage(output)) => storage::run(&common, output),
+        Some(Command::Watch) => watch::run(&common),
         Some(Command::Stop(act)) => act::run(&common, Action::Stop, &act),
         Some(Command::Start(act)) => act::run(&common, Action::Start, &act),
         Some(Command::Release(act)) => act::run(&common, Action::Release, &act),

@@ -77,7 +77,7 @@ pub fn csv_cell(cell: &str, figure: bool) -> Cow<'_, str> {
 /// Prints a CSV file whose heads stand as they are.
 pub fn print_csv(records: impl IntoIterator<Item = Vec<String>>) -> Result<(), Stop> {
     let mut out = io::BufWriter::new(io::stdout().lock());
-    let mut write = || {
+    let write = || {
         let mut csv = csv::Writer::from_writer(&mut out);
         for record in records {
             csv.write_record(record)?;

@@ -378,7 +378,9 @@ mod tests {
         gone.gone_at = Some(at("01:00"));
         let entries = Entries::default();
         let storage = vec![known_volume("disk")];
-        ledger.keep(&Keep { account: account(), instances: vec![gone, known_instance("here")], storage, entries }).unwrap();
+        ledger
+            .keep(&Keep { account: account(), instances: vec![gone, known_instance("here")], storage, entries })
+            .unwrap();
         let past = ledger.past().unwrap();
         let ids: Vec<_> = past.instances.iter().map(|known| known.row.id.as_str()).collect();
         assert_eq!((ids, past.storage.len(), past.accounts), (vec!["gone", "here"], 1, vec![account()]));

@@ -17,9 +17,8 @@ use crate::rules::spend::{Billing, Charged, Entries, Look, Summed, date_of};
 /// Takes the books' memory over.
 pub fn remember(world: &mut World, memory: &Memory) {
     let (fleet, spending) = (&world.fleet, &mut world.spending);
-    let is_known = |account: &AccountMemory| {
-        fleet.account(&account.name).is_some_and(|known| known.provider == account.provider)
-    };
+    let is_known =
+        |account: &AccountMemory| fleet.account(&account.name).is_some_and(|known| known.provider == account.provider);
     spending.meter = memory.meter(is_known);
     spending.unwatched.clear();
     for account in &memory.accounts {
