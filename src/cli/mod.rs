@@ -4,6 +4,7 @@ mod accounts;
 mod act;
 mod audit;
 mod demo;
+mod export;
 mod look;
 mod ls;
 mod period;
@@ -95,6 +96,8 @@ pub enum Command {
     Ls(Output),
     /// What was spent: billed by the provider, computed from looks, or assumed between them.
     Spend(spend::SpendArgs),
+    /// The books as CSV in the columns of FOCUS 1.2 (FinOps Open Cost and Usage Specification).
+    Export(export::ExportArgs),
     /// What costs without working: stopped instances, and storage that nothing uses.
     Storage(Output),
     /// No screen: polls and writes down what it sees, until it is ended (SIGTERM, Ctrl-C).
@@ -183,6 +186,7 @@ fn dispatch(args: Args) -> Result<Exit, Stop> {
         Some(Command::Demo) => demo::run(&common),
         Some(Command::Ls(output)) => ls::run(&common, output),
         Some(Command::Spend(args)) => spend::run(&common, &args),
+        Some(Command::Export(args)) => export::run(&common, &args),
         Some(Command::Storage(output)) => storage::run(&common, output),
         Some(Command::Watch) => watch::run(&common),
         Some(Command::Stop(act)) => act::run(&common, Action::Stop, &act),

@@ -1,7 +1,7 @@
 //! `rentop spend`: what was spent, grouped.
 
 pub mod books;
-mod listing;
+pub mod listing;
 mod projects;
 mod shown;
 
