@@ -237,7 +237,8 @@ fn ls_tells_what_each_machine_has_cost() {
     let listing = rented.lab.run(&["ls", "--json"]).ends_with(0).json();
     let llama = list(&listing, "instances").iter().find(|instance| instance["name"] == "ft-llama").unwrap().clone();
     let spent = &llama["spent"];
-    assert_eq!((&spent["currency"], &spent["since"]), (&"USD".into(), &llama["started_at"]), "{llama:#}");
+    let at = |value: &Value| value.as_str().unwrap().parse::<jiff::Timestamp>().unwrap().as_millisecond();
+    assert_eq!((&spent["currency"], at(&spent["since"])), (&"USD".into(), at(&llama["started_at"])), "{llama:#}");
     let (amount, rate) = (number(&spent["amount"]), number(&llama["rate"]["total"]));
     let hours = amount / rate;
     assert!(hours > Decimal::new(699, 1) && hours < Decimal::new(705, 1), "{hours} h at {rate} are not {amount}");
