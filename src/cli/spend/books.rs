@@ -49,7 +49,7 @@ pub struct Books {
     pub balances: Vec<Balance>,
     /// The books are still being added up anew.
     pub unfinished: bool,
-    providers: BTreeMap<AccountName, ProviderName>,
+    pub(super) providers: BTreeMap<AccountName, ProviderName>,
 }
 
 /// How a balance moved, and what of that nobody can explain.

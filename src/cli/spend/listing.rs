@@ -449,3 +449,94 @@ pub fn spreadsheet(books: &Books, by: By, spread: bool) -> Table {
     }
     table
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::rules::spend::{COMPONENTS, Cell, Charge, Evidence, Period, Terms};
+
+    fn cell(project: Option<&str>, component: Component, evidence: Evidence, picos: i64) -> Cell {
+        let terms = Terms {
+            component,
+            charge: Charge::Certain,
+            wasted: component == Component::Disk,
+            project: project.map(Arc::from),
+            gpus: 0,
+        };
+        Cell {
+            day: "2026-11-30".parse().unwrap(),
+            account: "team".into(),
+            billable: None,
+            terms,
+            evidence,
+            replaced: false,
+            currency: Currency::USD,
+            amount: Exact::from_parts(picos, 3),
+            gpu_ms: 1234,
+        }
+    }
+
+    fn books(cells: Vec<Cell>) -> Books {
+        Books {
+            period: Period::month("2026-11-30".parse().unwrap()),
+            zone: TimeZone::UTC,
+            now: "2026-11-30T12:00:00Z".parse().unwrap(),
+            cells,
+            since: BTreeMap::new(),
+            balances: Vec::new(),
+            unfinished: false,
+            providers: BTreeMap::new(),
+        }
+    }
+
+    /// Where nobody computed there is nobody to share with: the storage stays whose it is.
+    #[test]
+    fn where_nobody_computed_nothing_is_shared_and_nothing_is_lost() {
+        let books = books(vec![
+            cell(Some("a"), Component::Storage, Evidence::Observed, 7_000_000_000_000),
+            cell(None, Component::Disk, Evidence::Observed, 2_000_000_000_000),
+        ]);
+        let (rows, _) = rows(&books, By::Project, true, PLACES);
+        let told: Vec<_> = rows.iter().map(|row| row.shared.unwrap()).collect();
+        assert_eq!(told, [(0.into(), 7.into()), (0.into(), 2.into())]);
+    }
+
+    proptest! {
+        /// To any place, rows add up to totals and parts to rows; shared out, too.
+        #[test]
+        fn what_is_shown_adds_up(
+            cells in prop::collection::vec((0usize..4, 0usize..6, 0usize..4, 0i64..9_000_000_000_000_000), 0..40),
+            places in prop::sample::select(vec![2u32, PLACES]),
+            yuan in any::<bool>(),
+        ) {
+            let projects = [None, Some("a"), Some("b"), Some("c")];
+            let mut cells: Vec<Cell> = cells
+                .iter()
+                .map(|(project, component, evidence, picos)| {
+                    cell(projects[*project], COMPONENTS[*component], Evidence::ALL[*evidence], *picos)
+                })
+                .collect();
+            if let Some(last) = cells.last_mut().filter(|_| yuan) {
+                last.currency = Currency::CNY;
+            }
+            let (rows, totals) = rows(&books(cells.clone()), By::Project, true, places);
+            for row in rows.iter().chain(&totals) {
+                let Figures { amount, billed, observed, inferred, assumed, waste, .. } = row.figures;
+                prop_assert_eq!(billed + observed + inferred + assumed, amount);
+                prop_assert!(waste <= amount && amount.scale() <= places);
+            }
+            for total in &totals {
+                let own = || rows.iter().filter(|row| row.currency == total.currency);
+                let exact: Exact = cells.iter().filter(|cell| cell.currency == total.currency).map(|cell| cell.amount).sum();
+                prop_assert_eq!(total.figures.amount, exact.amount().round_dp(places));
+                prop_assert_eq!(own().map(|row| row.figures.amount).sum::<Decimal>(), total.figures.amount);
+                prop_assert_eq!(own().map(|row| row.shared.unwrap().1).sum::<Decimal>(), total.figures.amount);
+            }
+        }
+    }
+}
