@@ -1,5 +1,5 @@
 //! `rentop export --focus`: the books as a CSV file in the columns of FOCUS 1.2, the FinOps Open Cost and Usage
-//! Specification (https://focus.finops.org, read 2026-11-30).
+//! Specification (<https://focus.finops.org>, read 2026-11-30).
 //!
 //! One row for each day, resource, component, project, rate and evidence. `BilledCost` is what the provider says
 //! that it charged, and 0 for what only we computed: the sum of it is comparable with invoices. `EffectiveCost`
