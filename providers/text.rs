@@ -49,9 +49,13 @@ pub fn excerpt(text: &str, max: usize) -> String {
     }
 }
 
+/// What a spreadsheet takes for the start of a formula: its signs, narrow and full-width, and the characters
+/// that some programs drop before they look for one.
+const FORMULA: [char; 11] = ['=', '+', '-', '@', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}', '\t', '\r', '\n'];
+
 /// A cell for a spreadsheet: a text that would be read as a formula gets a leading apostrophe.
 pub fn spreadsheet_cell(text: &str) -> Cow<'_, str> {
-    if text.starts_with(['=', '+', '-', '@']) { Cow::Owned(format!("'{text}")) } else { Cow::Borrowed(text) }
+    if text.starts_with(FORMULA) { Cow::Owned(format!("'{text}")) } else { Cow::Borrowed(text) }
 }
 
 fn skip_csi(rest: &mut std::iter::Peekable<std::str::Chars<'_>>) {

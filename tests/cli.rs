@@ -77,7 +77,9 @@ fn ls_tells_the_whole_fleet_as_the_contract_says() {
     assert_eq!(llama["rate"]["compute"], "21.52");
     assert_eq!(llama["rate"]["currency"], "USD");
     assert_eq!(llama["market"], "on_demand");
-    assert!(llama["spent"].is_null() && llama["idle"].is_null());
+    let spent = &llama["spent"];
+    assert!(["amount", "since", "assumed"].iter().all(|key| spent[key].is_string()), "{spent}");
+    assert!(spent["currency"] == "USD" && llama["idle"].is_null());
     for key in [
         "account",
         "provider",

@@ -291,7 +291,8 @@ fn two_screens_with_a_ledger_each_stop_a_machine_once() {
     }
     assert_eq!((stage.deeds(TRAINER), stage.life(TRAINER)), (vec!["stop"], Life::Stopped));
     let done = |audit: Vec<Operation>| audit.iter().filter_map(outcome).any(|end| matches!(end, Outcome::Done { .. }));
-    assert!(done(stage.audit()) || done(audit_in(&elsewhere)));
+    // The screen is told before the ledger has written it down.
+    wait_until("the end on disk", || done(stage.audit()) || done(audit_in(&elsewhere)));
 }
 
 /// A screen that looks on says who acts, whichever key it is, and does nothing.

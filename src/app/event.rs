@@ -106,6 +106,8 @@ pub enum Intent {
     },
     /// The spend of a resource belongs to a project: from now on, and in the books since a time.
     Assign(Assignment),
+    /// The spend of resources belongs where the rules say, in the books since a time. Nobody's own setting.
+    AssignAll(Vec<Assignment>),
     /// Somebody knows of the accounts that nobody watches any more.
     NoteUnwatched,
 }

@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use super::ls::{AccountLine, account_line, look, told_trouble};
+use super::look::{look, told_trouble};
+use super::ls::{AccountLine, account_line};
 use super::setup::Setup;
 use super::table::{Table, print_json};
 use super::{Common, Exit, Output, Stop};

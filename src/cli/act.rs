@@ -4,7 +4,7 @@ use std::io::{self, BufRead, IsTerminal, Write};
 
 use providers::model::{AccountName, Action, Identity};
 
-use super::ls::{settled, told_ledger, told_trouble};
+use super::look::{settled, told_ledger, told_trouble};
 use super::setup::{self, Kind, Program, Setup};
 use super::{ActArgs, Common, Exit, Stop, warn};
 use crate::app::Event;
@@ -140,7 +140,8 @@ fn authority(plan: &Plan, args: &ActArgs, look: &Look) -> Result<Authority, Stop
     }
 }
 
-fn ask(question: &str) -> Result<String, Stop> {
+/// Asks a person at the terminal.
+pub fn ask(question: &str) -> Result<String, Stop> {
     let mut out = io::stderr();
     write!(out, "{question} ").and_then(|()| out.flush()).map_err(Stop::failed)?;
     let mut answer = String::new();

@@ -1,25 +1,32 @@
 //! `rentop ls`: all instances and storage items, once.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use providers::model::{Attachment, Component, Instance, Market, Rates, StorageItem, UsageSource};
 use providers::money::{Burn, Currency, Rate};
 use rust_decimal::Decimal;
 use serde::Serialize;
 
-use super::setup::{self, Kind, Program, Setup};
+use super::look::{told_trouble, visit};
+use super::setup::Setup;
 use super::table::{Table, print_json};
-use super::{Common, Exit, Output, Stop, warn};
+use super::{Common, Exit, Output, Stop};
 use crate::app::rows::{project_of, shown_phase};
 use crate::app::state::{State, World};
 use crate::rules::fleet::{Account, Known};
 use crate::rules::runway;
+use crate::rules::spend::RowSums;
 use crate::runtime::clock;
-use crate::runtime::errand::Errand;
 
 pub fn run(common: &Common, output: Output) -> Result<Exit, Stop> {
     let setup = Setup::read(common)?;
     setup.need_accounts()?;
-    let (state, now) = look(&setup)?;
+    let (now, state) = visit(&setup, async |errand| {
+        // What each machine cost is in the books.
+        errand.catch_up().await;
+        Ok(clock::now())
+    })?;
     let listing = Listing::of(&state, now);
     if output.json {
         print_json(&listing)?;
@@ -27,60 +34,6 @@ pub fn run(common: &Common, output: Output) -> Result<Exit, Stop> {
         table(&listing, output.csv).print(output)?;
     }
     Ok(told_trouble(&setup, &state))
-}
-
-/// One look at every account: from the ledger where that is younger than one interval, else by asking.
-pub fn look(setup: &Setup) -> Result<(State, Timestamp), Stop> {
-    let _log = setup::log(&setup.places.state_dir);
-    let runtime = setup::runtime()?;
-    let looked = runtime.block_on(async {
-        let Program { state, performer, inbox } = setup.program(Kind::OneShot)?;
-        let mut errand = Errand::new(state, performer, inbox);
-        errand.start();
-        let looked = errand.run_until(|state| settled(state, None, clock::now())).await;
-        let state = errand.end();
-        looked.map(|()| (state, clock::now())).map_err(Stop::failed)
-    });
-    setup::end(runtime);
-    looked
-}
-
-/// Every account was asked, or need not be; with `only`, that one.
-pub fn settled(state: &State, only: Option<&str>, now: Timestamp) -> bool {
-    let world = &state.world;
-    let mut accounts =
-        world.fleet.accounts.iter().filter(|account| only.is_none_or(|name| account.name.as_str() == name));
-    world.remembered
-        && world.collector.is_some()
-        && accounts.all(|account| {
-            let asked = account.pacing.in_flight.is_none() && world.due(account, now).is_none_or(|at| at > now);
-            account.trouble.is_some() || asked
-        })
-}
-
-/// Says on standard error what is wrong with the ledger.
-pub fn told_ledger(setup: &Setup, state: &State) {
-    for notice in &state.world.ledger_notices {
-        warn(format_args!("rentop: {}", setup.language.ledger_notice(notice)));
-    }
-}
-
-/// Says on standard error what is wrong with the ledger and which accounts failed, and what the latter makes
-/// of the exit code.
-pub fn told_trouble(setup: &Setup, state: &State) -> Exit {
-    let mut exit = Exit::Done;
-    told_ledger(setup, state);
-    if let Some((account, ahead)) = state.world.fleet.clock_off() {
-        warn(format_args!("rentop: {}", setup.language.clock_off(account, ahead)));
-    }
-    for account in &state.world.fleet.accounts {
-        let trouble = account.trouble.iter().map(|trouble| trouble.value.line());
-        for line in trouble.chain(account.problems.iter().map(ToString::to_string)) {
-            warn(format_args!("rentop: {}/{}: {line}", account.provider, account.name));
-            exit = Exit::Partly;
-        }
-    }
-    exit
 }
 
 #[derive(Serialize)]
@@ -128,7 +81,7 @@ struct InstanceLine {
     started_at: Option<Timestamp>,
     usage: Option<UsageLine>,
     idle: Option<()>,
-    spent: Option<()>,
+    spent: Option<SpentLine>,
     checkpoint: CheckpointLine,
     next: Option<NextLine>,
     ssh: Option<SshLine>,
@@ -172,6 +125,15 @@ struct GpuUse {
     memory_total: Option<u64>,
     temperature_c: Option<f64>,
     power_watts: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct SpentLine {
+    amount: String,
+    /// When this rental begins in the books.
+    since: Option<Timestamp>,
+    assumed: String,
+    currency: Currency,
 }
 
 #[derive(Serialize)]
@@ -239,7 +201,7 @@ impl Listing {
                 .instances
                 .values()
                 .filter(|known| !known.is_gone())
-                .map(|known| instance_line(world, known))
+                .map(|known| instance_line(world, known, now))
                 .collect(),
             storage: world
                 .fleet
@@ -304,7 +266,7 @@ pub fn account_line(world: &World, account: &Account, now: Timestamp) -> Account
     }
 }
 
-fn instance_line(world: &World, known: &Known<Instance>) -> InstanceLine {
+fn instance_line(world: &World, known: &Known<Instance>, now: Timestamp) -> InstanceLine {
     let row = &known.row;
     let provider = world.fleet.account(&known.identity.account).map(|account| account.provider.clone());
     let provider = provider.unwrap_or_else(|| "".into());
@@ -347,7 +309,7 @@ fn instance_line(world: &World, known: &Known<Instance>) -> InstanceLine {
                 .collect(),
         }),
         idle: None,
-        spent: None,
+        spent: spent(world, known, now),
         checkpoint: CheckpointLine { verified_at: None },
         next: row.ends_at.map(|at| NextLine { what: "provider_end", at }),
         ssh: row.ssh.as_ref().map(|ssh| SshLine { user: ssh.user.clone(), host: ssh.host.clone(), port: ssh.port }),
@@ -358,6 +320,26 @@ fn instance_line(world: &World, known: &Known<Instance>) -> InstanceLine {
         mine: world.settings.mine(&provider, &known.identity, row),
         provider: provider.to_string(),
     }
+}
+
+/// What the present rental cost so far; `None` while the books do not tell, or no price is known.
+fn spent(world: &World, known: &Known<Instance>, now: Timestamp) -> Option<SpentLine> {
+    let RowSums { rental, since, .. } = world.spending.row(&known.identity, now)?;
+    let open = world.spending.meter.running().get(&known.identity);
+    let open = open.map(|running| running.lines.as_slice()).unwrap_or_default();
+    // What just began has cost nothing yet, in the currency of its price.
+    let currencies: BTreeSet<Currency> = match rental.is_empty() {
+        false => rental.0.keys().copied().collect(),
+        true => open.iter().map(|line| line.rate.currency).collect(),
+    };
+    let [currency] = currencies.into_iter().collect::<Vec<_>>()[..] else { return None };
+    let amounts = rental.of(currency);
+    Some(SpentLine {
+        amount: six(amounts.total().amount()),
+        since: since.or_else(|| open.iter().map(|line| line.run_from).min()),
+        assumed: six(amounts.assumed.amount()),
+        currency,
+    })
 }
 
 fn rate_line(rates: &Rates) -> RateLine {

@@ -4,12 +4,17 @@ mod accounts;
 mod act;
 mod audit;
 mod demo;
+mod export;
+mod look;
 mod ls;
+mod period;
 mod providers_list;
 mod screen;
 mod setup;
+mod spend;
 mod storage;
 mod table;
+mod watch;
 
 use std::fmt::Display;
 use std::io::Write;
@@ -89,8 +94,14 @@ pub enum Command {
     Demo,
     /// All instances and storage, once.
     Ls(Output),
+    /// What was spent: billed by the provider, computed from looks, or assumed between them.
+    Spend(spend::SpendArgs),
+    /// The books as CSV in the columns of FOCUS 1.2 (FinOps Open Cost and Usage Specification).
+    Export(export::ExportArgs),
     /// What costs without working: stopped instances, and storage that nothing uses.
     Storage(Output),
+    /// No screen: polls and writes down what it sees, until it is ended (SIGTERM, Ctrl-C).
+    Watch,
     /// Stop an instance: compute ends, its disk stays and may still cost.
     Stop(ActArgs),
     /// Start a stopped instance.
@@ -174,7 +185,10 @@ fn dispatch(args: Args) -> Result<Exit, Stop> {
         None => screen::run(&common),
         Some(Command::Demo) => demo::run(&common),
         Some(Command::Ls(output)) => ls::run(&common, output),
+        Some(Command::Spend(args)) => spend::run(&common, &args),
+        Some(Command::Export(args)) => export::run(&common, &args),
         Some(Command::Storage(output)) => storage::run(&common, output),
+        Some(Command::Watch) => watch::run(&common),
         Some(Command::Stop(act)) => act::run(&common, Action::Stop, &act),
         Some(Command::Start(act)) => act::run(&common, Action::Start, &act),
         Some(Command::Release(act)) => act::run(&common, Action::Release, &act),

@@ -30,6 +30,8 @@ pub struct Setup {
 pub enum Kind {
     Screen,
     Demo,
+    /// Collects without a screen.
+    Watch,
     /// One command, and out.
     OneShot,
 }

@@ -7,7 +7,8 @@ use providers::model::{Identity, Refusal, ResourceKind};
 use providers::money::Currency;
 use serde::Serialize;
 
-use super::ls::{attached_to, look, six, size_number, told_trouble};
+use super::look::{look, told_trouble};
+use super::ls::{attached_to, six, size_number};
 use super::setup::Setup;
 use super::table::{Table, print_json};
 use super::{Common, Exit, Output, Stop, tell};

@@ -1,8 +1,10 @@
 //! Tables on standard output: aligned for people, CSV for spreadsheets.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use providers::text::spreadsheet_cell;
+use rust_decimal::Decimal;
 use unicode_width::UnicodeWidthStr;
 
 use super::{Exit, Output, Stop};
@@ -11,7 +13,7 @@ use crate::ui::format::cut;
 /// No cell of a table for people is wider: a name of thousands of characters would drown all else.
 const WIDEST: u16 = 100;
 
-/// A table of texts. Columns whose head begins with a space are set to the right.
+/// A table of texts. Columns whose head begins with a space hold figures and are set to the right.
 pub struct Table {
     heads: Vec<&'static str>,
     rows: Vec<Vec<String>>,
@@ -59,10 +61,30 @@ impl Table {
         let mut csv = csv::Writer::from_writer(out);
         csv.write_record(self.heads.iter().map(|head| head.trim().to_lowercase()))?;
         for row in &self.rows {
-            csv.write_record(row.iter().map(|cell| spreadsheet_cell(cell).into_owned()))?;
+            let cells = self.heads.iter().zip(row);
+            csv.write_record(cells.map(|(head, cell)| csv_cell(cell, head.starts_with(' ')).into_owned()))?;
         }
         csv.flush()
     }
+}
+
+/// A cell of a CSV file. Nothing in it is a formula; of a column of figures a negative number stays one.
+pub fn csv_cell(cell: &str, figure: bool) -> Cow<'_, str> {
+    let number = figure && !cell.starts_with('+') && cell.parse::<Decimal>().is_ok();
+    if number { Cow::Borrowed(cell) } else { spreadsheet_cell(cell) }
+}
+
+/// Prints a CSV file whose heads stand as they are.
+pub fn print_csv(records: impl IntoIterator<Item = Vec<String>>) -> Result<(), Stop> {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    let write = || {
+        let mut csv = csv::Writer::from_writer(&mut out);
+        for record in records {
+            csv.write_record(record)?;
+        }
+        csv.flush()
+    };
+    finished(write())
 }
 
 /// Prints a value as JSON.
@@ -84,5 +106,35 @@ fn finished(written: io::Result<()>) -> Result<(), Stop> {
     match written {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Stop::failed(error)),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    /// SEC-04 in a spreadsheet: whatever a provider calls a machine, it is a text there.
+    #[rstest]
+    #[case("=cmd|' /C calc'!A0", false, "'=cmd|' /C calc'!A0")]
+    #[case("+1", false, "'+1")]
+    #[case("-1", false, "'-1")]
+    #[case("@x", false, "'@x")]
+    #[case("\t=1", false, "'\t=1")]
+    #[case("\r=1", false, "'\r=1")]
+    #[case("＝1+1", false, "'＝1+1")]
+    #[case("＋1", false, "'＋1")]
+    #[case("llama-ft", false, "llama-ft")]
+    #[case("-0.31", true, "-0.31")]
+    #[case("812.44", true, "812.44")]
+    #[case("+1", true, "'+1")]
+    #[case("-1+cmd", true, "'-1+cmd")]
+    fn no_cell_is_a_formula_and_a_negative_figure_stays_one(
+        #[case] cell: &str,
+        #[case] figure: bool,
+        #[case] written: &str,
+    ) {
+        assert_eq!(csv_cell(cell, figure), written);
     }
 }

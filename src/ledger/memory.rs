@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 
 use super::{Durability, Ledger, LedgerError, books, journal, row};
 use crate::rules::fleet::{GONE_SHOWN, Known, Row};
-use crate::rules::memory::{AccountMemory, Keep, LedgerNotice, Memory, Owner};
+use crate::rules::memory::{AccountMemory, Keep, LedgerNotice, Memory, Owner, Past};
 use crate::rules::saga::Operation;
 use crate::rules::settings::Setting;
 
@@ -103,6 +103,21 @@ impl Ledger {
         let notices = if rows > 0 { vec![LedgerNotice::Unreadable { rows }] } else { Vec::new() };
         let running = recall.rows(books::OPEN, params![], books::open_line)?;
         Ok((Memory { accounts, instances, storage, settings, running, unfinished, recent }, notices))
+    }
+
+    /// Every account and resource that was ever seen. What this version cannot read is left out.
+    pub fn past(&mut self) -> Result<Past, LedgerError> {
+        let transaction = self.main.transaction_with_behavior(TransactionBehavior::Deferred)?;
+        let mut recall = Recall { connection: &transaction, newer: self.read_only, unreadable: 0 };
+        let accounts = recall.rows(ACCOUNTS, params![], |row| row::read::<AccountMemory>(row::text(row, 0)?))?;
+        let mut past = Past { accounts, ..Past::default() };
+        for resource in recall.rows(RESOURCES, params![i64::MIN], Resource::read)? {
+            match resource {
+                Resource::Instance(known) => past.instances.push(*known),
+                Resource::Storage(known) => past.storage.push(*known),
+            }
+        }
+        Ok(past)
     }
 
     /// The actions that are not ended, each with the process that has it in hand. What this version cannot
@@ -355,6 +370,21 @@ mod tests {
         let phase: String =
             ledger.main.query_row("SELECT phase FROM resource WHERE id = 'long'", [], |row| row.get(0)).unwrap();
         assert_eq!(phase, "gone");
+    }
+
+    #[test]
+    fn the_past_holds_what_is_gone_beside_what_is_there() {
+        let mut ledger = Ledger::in_memory().unwrap();
+        let mut gone = known_instance("gone");
+        gone.gone_at = Some(at("01:00"));
+        let entries = Entries::default();
+        let storage = vec![known_volume("disk")];
+        ledger
+            .keep(&Keep { account: account(), instances: vec![gone, known_instance("here")], storage, entries })
+            .unwrap();
+        let past = ledger.past().unwrap();
+        let ids: Vec<_> = past.instances.iter().map(|known| known.row.id.as_str()).collect();
+        assert_eq!((ids, past.storage.len(), past.accounts), (vec!["gone", "here"], 1, vec![account()]));
     }
 
     #[test]

@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use providers::model::{AccountName, Balance, Identity, Instance, ProviderName, StorageItem, Tenant};
+use providers::model::{AccountName, Balance, Identity, Instance, ProviderName, ResourceKind, StorageItem, Tenant};
 use serde::{Deserialize, Serialize};
 
 use super::fleet::{AsOf, Known};
 use super::saga::Operation;
 use super::settings::Setting;
-use super::spend::{Entries, Running};
+use super::spend::{Entries, Meter, Running};
 
 /// An account as last seen.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -67,6 +67,30 @@ pub struct Memory {
     pub unfinished: Vec<(Operation, Owner)>,
     /// The latest ended actions, newest first.
     pub recent: Vec<Operation>,
+}
+
+impl Memory {
+    /// What is being charged, as the books have it. Of the accounts that nobody watches it is counted to their
+    /// last look.
+    pub fn meter(&self, watched: impl Fn(&AccountMemory) -> bool) -> Meter {
+        let horizons = self.accounts.iter().flat_map(|account| {
+            let of = |kind, at: Option<Timestamp>| at.map(|at| ((account.name.clone(), kind), at));
+            [of(ResourceKind::Instance, account.instances_seen), of(ResourceKind::Storage, account.storage_seen)]
+        });
+        let mut meter = Meter::new(self.running.iter().cloned().collect(), horizons.flatten());
+        for account in self.accounts.iter().filter(|account| !watched(account)) {
+            meter.leave_unwatched(&account.name);
+        }
+        meter
+    }
+}
+
+/// Every account and resource that was ever seen, as it was seen last; gone ones too.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Past {
+    pub accounts: Vec<AccountMemory>,
+    pub instances: Vec<Known<Instance>>,
+    pub storage: Vec<Known<StorageItem>>,
 }
 
 /// Who may poll, write and act: one process a ledger.

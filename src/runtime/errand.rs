@@ -1,6 +1,8 @@
-//! The same loop without a screen, for one command: until a condition holds.
+//! The same loop without a screen: for one command, until a condition holds, or until a signal.
 
 use super::effects::Performer;
+use super::ending::Ending;
+use super::keeper::Keeper;
 use super::{Inbox, clock, crash, wait_until};
 use crate::app::event::WorldEvent;
 use crate::app::{self, Event, State};
@@ -30,6 +32,19 @@ impl Errand {
         effects.into_iter().for_each(|effect| drop(self.performer.perform(effect)));
     }
 
+    /// The ledger, for what is asked of it beside the loop.
+    pub fn keeper(&self) -> &Keeper {
+        &self.performer.keeper
+    }
+
+    /// Waits until the ledger has done all that it was asked for so far, and takes in what it answered.
+    pub async fn catch_up(&mut self) {
+        self.performer.keeper.reached().await;
+        while let Some(event) = self.inbox.ready() {
+            self.take(event);
+        }
+    }
+
     /// Finishes what is to be written down, gives the claim back and returns what is known.
     pub fn end(self) -> State {
         let collects = self.state.world.collects();
@@ -48,6 +63,21 @@ impl Errand {
             };
             self.take(event);
         }
+        Ok(())
+    }
+
+    /// Runs until a signal ends it. `see` sees the state after every event. Fails when a background task did.
+    pub async fn run_until_ended(&mut self, ending: &mut Ending, mut see: impl FnMut(&State)) -> anyhow::Result<()> {
+        let seeing = self.run_until(|state| {
+            see(state);
+            false
+        });
+        tokio::select! {
+            failed = seeing => failed?,
+            () = ending.wanted() => {}
+        }
+        let effects = app::update::leave_now(&mut self.state, clock::now());
+        effects.into_iter().for_each(|effect| drop(self.performer.perform(effect)));
         Ok(())
     }
 }

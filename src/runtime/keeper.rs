@@ -16,7 +16,7 @@ use super::{Outbox, clock};
 use crate::app::Event;
 use crate::app::event::{ViewEvent, WorldEvent};
 use crate::ledger::{self, Ledger, LedgerError};
-use crate::rules::memory::{Collector, Keep, LedgerNotice, Owner};
+use crate::rules::memory::{Collector, Keep, LedgerNotice, Memory, Owner, Past};
 use crate::rules::saga::{OpId, Operation};
 use crate::rules::settings::Setting;
 use crate::rules::spend::{Answer, Assignment, Question};
@@ -46,6 +46,10 @@ enum Work {
     Assign(Vec<Assignment>),
     NoteUnwatched(Vec<AccountName>),
     Spend(Question, Asker),
+    Remembered(oneshot::Sender<Result<Memory, LedgerError>>),
+    Past(oneshot::Sender<Result<Past, LedgerError>>),
+    /// Whoever put this waits until all that was put before is done.
+    Reached(oneshot::Sender<()>),
     Record(Box<Operation>, Option<OnDisk>),
     /// The background check found damage.
     Damaged(String),
@@ -121,6 +125,28 @@ impl Keeper {
         let (answer, asked) = oneshot::channel();
         self.put(Work::Spend(question, Asker::Command(answer)));
         asked.await.ok()
+    }
+
+    /// What the ledger knows now, whoever wrote it.
+    pub async fn remembered(&self) -> Option<Result<Memory, LedgerError>> {
+        let (answer, asked) = oneshot::channel();
+        self.put(Work::Remembered(answer));
+        asked.await.ok()
+    }
+
+    /// Every resource that was ever seen.
+    pub async fn past(&self) -> Option<Result<Past, LedgerError>> {
+        let (answer, asked) = oneshot::channel();
+        self.put(Work::Past(answer));
+        asked.await.ok()
+    }
+
+    /// Waits until all that was put before is done.
+    pub async fn reached(&self) {
+        let (answer, asked) = oneshot::channel();
+        self.put(Work::Reached(answer));
+        // A thread that has ended does nothing any more: there is nothing to wait for.
+        drop(asked.await);
     }
 
     /// Writes a step down. With `then`, it is called once the step is on disk, and not at all when it
@@ -233,13 +259,17 @@ impl Desk {
                     self.write("what is watched", |ledger| ledger.note_unwatched(&accounts));
                 }
                 Work::Spend(question, asker) => self.spend(&question, asker),
+                // Nobody waits for these any more only when the command was interrupted.
+                Work::Remembered(answer) => {
+                    drop(answer.send(self.open_ledger().and_then(|ledger| Ok(ledger.recall(clock::now())?.0))));
+                }
+                Work::Past(answer) => drop(answer.send(self.open_ledger().and_then(|ledger| ledger.past()))),
+                Work::Reached(answer) => drop(answer.send(())),
                 Work::Record(operation, then) => self.record(&operation, then),
                 Work::Damaged(why) => self.set_aside(&why),
                 Work::Audit(limit, answer) => {
                     // An empty list would say that nothing was ever done.
-                    let not_open = || LedgerError::NotWritable { why: "it could not be opened".to_owned() };
-                    let ledger = self.ledger.as_ref().ok_or_else(not_open);
-                    let audit = ledger.and_then(|ledger| ledger.audit(limit, None));
+                    let audit = self.open_ledger().and_then(|ledger| ledger.audit(limit, None));
                     // Nobody waits for it any more only when the command was interrupted.
                     drop(answer.send(audit));
                 }
@@ -252,6 +282,11 @@ impl Desk {
                 }
             }
         }
+    }
+
+    fn open_ledger(&mut self) -> Result<&mut Ledger, LedgerError> {
+        let not_open = || LedgerError::NotWritable { why: "it could not be opened".to_owned() };
+        self.ledger.as_mut().ok_or_else(not_open)
     }
 
     fn claim(&mut self) {
@@ -342,8 +377,7 @@ impl Desk {
     }
 
     fn spend(&mut self, question: &Question, asker: Asker) {
-        let not_open = || LedgerError::NotWritable { why: "it could not be opened".to_owned() };
-        let answer = self.ledger.as_mut().ok_or_else(not_open).and_then(|ledger| ledger.answer(question));
+        let answer = self.open_ledger().and_then(|ledger| ledger.answer(question));
         match (asker, answer) {
             // Nobody waits for it any more only when the command was interrupted.
             (Asker::Command(asker), answer) => drop(asker.send(answer)),

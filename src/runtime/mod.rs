@@ -5,6 +5,7 @@ pub mod accounts;
 pub mod clock;
 pub mod crash;
 pub mod effects;
+pub mod ending;
 pub mod errand;
 pub mod input;
 pub mod keeper;

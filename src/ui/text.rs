@@ -3,6 +3,7 @@
 
 mod chinese;
 mod english;
+mod tables;
 mod words;
 
 use std::collections::BTreeMap;
@@ -27,6 +28,7 @@ use crate::rules::plan::Hindrance;
 use crate::rules::saga::Outcome;
 
 pub use super::language::Language;
+pub use tables::{Below, Head};
 pub use words::{Phrase, Word};
 
 /// Speaks in the language of `$language`.

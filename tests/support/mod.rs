@@ -4,6 +4,8 @@
 // Each test file uses its own part of this.
 #![allow(dead_code)]
 
+#[cfg(unix)]
+pub mod daemon;
 pub mod stage;
 pub mod story;
 #[cfg(unix)]

@@ -11,27 +11,23 @@ use crate::app::effect::Effect;
 use crate::app::spending::{SpentTotals, Unwatched};
 use crate::app::state::World;
 use crate::rules::fleet::{Consequence, Trouble};
-use crate::rules::memory::Memory;
-use crate::rules::spend::{Entries, Look, Meter, Summed, date_of};
+use crate::rules::memory::{AccountMemory, Memory};
+use crate::rules::spend::{Entries, Look, Summed, date_of};
 
 /// Takes the books' memory over.
 pub fn remember(world: &mut World, memory: &Memory) {
-    let horizons = memory.accounts.iter().flat_map(|account| {
-        let of = |kind, at: Option<Timestamp>| at.map(|at| ((account.name.clone(), kind), at));
-        [of(ResourceKind::Instance, account.instances_seen), of(ResourceKind::Storage, account.storage_seen)]
-    });
-    let spending = &mut world.spending;
-    spending.meter = Meter::new(memory.running.iter().cloned().collect(), horizons.flatten());
+    let (fleet, spending) = (&world.fleet, &mut world.spending);
+    let is_known =
+        |account: &AccountMemory| fleet.account(&account.name).is_some_and(|known| known.provider == account.provider);
+    spending.meter = memory.meter(is_known);
     spending.unwatched.clear();
     for account in &memory.accounts {
-        let known = world.fleet.account(&account.name).is_some_and(|known| known.provider == account.provider);
-        if known {
+        if is_known(account) {
             if let Some(billing) = spending.billing.get_mut(&account.name) {
                 billing.billed_to = billing.billed_to.max(account.billed_to);
             }
             continue;
         }
-        spending.meter.leave_unwatched(&account.name);
         let instances = memory.instances.iter().filter(|known| known.identity.account == account.name);
         let storage = memory.storage.iter().filter(|known| known.identity.account == account.name);
         let rates: Vec<Burn> = instances

@@ -392,6 +392,7 @@ fn intend(world: &mut World, intent: Intent, now: Timestamp) -> Vec<Effect> {
             vec![Effect::Set { identity, setting }]
         }
         Intent::Assign(assignment) => assign(world, assignment, now),
+        Intent::AssignAll(assignments) => reassign(world, assignments, now),
         Intent::NoteUnwatched => {
             let accounts = world.spending.unwatched.drain(..).map(|unwatched| unwatched.account).collect();
             vec![Effect::NoteUnwatched(accounts)]
@@ -405,11 +406,21 @@ fn assign(world: &mut World, assignment: Assignment, now: Timestamp) -> Vec<Effe
     let mut setting = world.settings.single.get(&identity).cloned().unwrap_or_default();
     setting.project = assignment.project.clone();
     let mut effects = intend(world, Intent::Set { identity: identity.clone(), setting }, now);
-    let project = assignment.project.as_deref().map(Arc::from);
-    let entries = world.spending.meter.assign(&identity, project.as_ref());
-    effects.extend(kept(world, &identity.account, entries));
-    if assignment.from.is_none_or(|from| from < now) {
-        effects.push(Effect::Assign(vec![assignment]));
+    effects.extend(reassign(world, vec![assignment], now));
+    effects
+}
+
+/// What is open belongs to other projects from its last look on, and what is closed since a time.
+fn reassign(world: &mut World, mut assignments: Vec<Assignment>, now: Timestamp) -> Vec<Effect> {
+    let mut effects = Vec::new();
+    for assignment in &assignments {
+        let project = assignment.project.as_deref().map(Arc::from);
+        let entries = world.spending.meter.assign(&assignment.identity, project.as_ref());
+        effects.extend(kept(world, &assignment.identity.account, entries));
+    }
+    assignments.retain(|assignment| assignment.from.is_none_or(|from| from < now));
+    if !assignments.is_empty() {
+        effects.push(Effect::Assign(assignments));
     }
     effects.push(spend::sum_up(world, now));
     effects

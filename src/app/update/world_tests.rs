@@ -194,6 +194,27 @@ fn a_command_asks_anew_when_the_ledger_is_old_cut_short_or_not_read_in_full() {
     }
 }
 
+/// What the rules say of the past is nobody's own setting: a rule that changes later counts again.
+#[test]
+fn rules_that_count_for_the_past_pin_nothing() {
+    let mut story = Story::collecting();
+    story.now = at("10:00:20");
+    let identity = identity("team", "a");
+    let assignment = Assignment { identity: identity.clone(), from: None, project: Some("art".to_owned()) };
+    story.hear(WorldEvent::Intent(Intent::AssignAll(vec![assignment.clone()])));
+    assert!(story.does(&Effect::Assign(vec![assignment])));
+    assert_eq!(story.state.world.settings.single, BTreeMap::new());
+    let open = &story.state.world.spending.meter.running()[&identity].lines;
+    assert!(open.iter().all(|line| line.terms.project.as_deref() == Some("art")), "{open:?}");
+    let places = story.effects.iter().map(|effect| match effect {
+        Effect::Keep(_) => "keep",
+        Effect::Assign(_) => "assign",
+        Effect::SumUp { .. } => "sum up",
+        _ => "another",
+    });
+    assert_eq!(places.collect::<Vec<_>>(), ["keep", "assign", "sum up"], "what is open is closed before it is moved");
+}
+
 #[test]
 fn a_clock_that_is_set_back_stops_no_renewals() {
     let mut story = Story::collecting();

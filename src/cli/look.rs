@@ -1,0 +1,74 @@
+//! One look at every account, and what went wrong with it.
+
+use jiff::Timestamp;
+
+use super::setup::{self, Kind, Program, Setup};
+use super::{Exit, Stop, warn};
+use crate::app::state::State;
+use crate::runtime::clock;
+use crate::runtime::errand::Errand;
+
+/// Looks at every account: from the ledger where that is younger than one interval, else by asking. What is
+/// to be done after it comes before the ledger is given back.
+pub fn visit<T>(setup: &Setup, then: impl AsyncFnOnce(&mut Errand) -> Result<T, Stop>) -> Result<(T, State), Stop> {
+    let _log = setup::log(&setup.places.state_dir);
+    let runtime = setup::runtime()?;
+    let visited = runtime.block_on(async {
+        let Program { state, performer, inbox } = setup.program(Kind::OneShot)?;
+        let mut errand = Errand::new(state, performer, inbox);
+        errand.start();
+        let looked = errand.run_until(|state| settled(state, None, clock::now())).await;
+        let done = match looked {
+            Ok(()) => then(&mut errand).await,
+            Err(error) => Err(Stop::failed(error)),
+        };
+        let state = errand.end();
+        done.map(|done| (done, state))
+    });
+    setup::end(runtime);
+    visited
+}
+
+/// The look alone.
+pub fn look(setup: &Setup) -> Result<(State, Timestamp), Stop> {
+    let (now, state) = visit(setup, async |_| Ok(clock::now()))?;
+    Ok((state, now))
+}
+
+/// Every account was asked, or need not be; with `only`, that one.
+pub fn settled(state: &State, only: Option<&str>, now: Timestamp) -> bool {
+    let world = &state.world;
+    let mut accounts =
+        world.fleet.accounts.iter().filter(|account| only.is_none_or(|name| account.name.as_str() == name));
+    world.remembered
+        && world.collector.is_some()
+        && accounts.all(|account| {
+            let asked = account.pacing.in_flight.is_none() && world.due(account, now).is_none_or(|at| at > now);
+            account.trouble.is_some() || asked
+        })
+}
+
+/// Says on standard error what is wrong with the ledger.
+pub fn told_ledger(setup: &Setup, state: &State) {
+    for notice in &state.world.ledger_notices {
+        warn(format_args!("rentop: {}", setup.language.ledger_notice(notice)));
+    }
+}
+
+/// Says on standard error what is wrong with the ledger and which accounts failed, and what the latter makes
+/// of the exit code.
+pub fn told_trouble(setup: &Setup, state: &State) -> Exit {
+    let mut exit = Exit::Done;
+    told_ledger(setup, state);
+    if let Some((account, ahead)) = state.world.fleet.clock_off() {
+        warn(format_args!("rentop: {}", setup.language.clock_off(account, ahead)));
+    }
+    for account in &state.world.fleet.accounts {
+        let trouble = account.trouble.iter().map(|trouble| trouble.value.line());
+        for line in trouble.chain(account.problems.iter().map(ToString::to_string)) {
+            warn(format_args!("rentop: {}/{}: {line}", account.provider, account.name));
+            exit = Exit::Partly;
+        }
+    }
+    exit
+}

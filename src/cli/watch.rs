@@ -1,0 +1,118 @@
+//! `rentop watch`: the collector without a screen. What a person should know it says on standard error, a line
+//! each, and in the log.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+
+use jiff::tz::TimeZone;
+use providers::model::AccountName;
+
+use super::setup::{self, Kind, Program, Setup};
+use super::{Common, Exit, Stop, warn};
+use crate::app::state::State;
+use crate::config::Language;
+use crate::rules::memory::Collector;
+use crate::runtime::clock;
+use crate::runtime::ending::Ending;
+use crate::runtime::errand::Errand;
+
+pub fn run(common: &Common) -> Result<Exit, Stop> {
+    let setup = Setup::read(common)?;
+    setup.need_accounts()?;
+    let _log = setup::log(&setup.places.state_dir);
+    let runtime = setup::runtime()?;
+    let ended = runtime.block_on(async {
+        // Before anything is claimed, so that no end goes by unheard.
+        let mut ending = Ending::listen().map_err(Stop::failed)?;
+        let Program { state, performer, inbox } = setup.program(Kind::Watch)?;
+        let mut teller = Teller::new(&setup);
+        teller.begin(&setup);
+        let mut errand = Errand::new(state, performer, inbox);
+        errand.start();
+        let ended = errand.run_until_ended(&mut ending, |state| teller.tell(state)).await;
+        errand.end();
+        teller.say("ended");
+        ended.map_err(|error| Stop::failed(format!("{error:#}")))
+    });
+    setup::end(runtime);
+    ended.map(|()| Exit::Done)
+}
+
+/// Says what is new.
+struct Teller {
+    zone: TimeZone,
+    language: Language,
+    collector: Option<Collector>,
+    /// What is wrong with an account.
+    troubles: BTreeMap<AccountName, Vec<String>>,
+    /// So many notices about the ledger were told.
+    notices: usize,
+}
+
+impl Teller {
+    fn new(setup: &Setup) -> Self {
+        Teller {
+            zone: setup.config.timezone.clone(),
+            language: setup.language,
+            collector: None,
+            troubles: BTreeMap::new(),
+            notices: 0,
+        }
+    }
+
+    fn begin(&self, setup: &Setup) {
+        setup.notices.iter().for_each(|notice| self.say(notice));
+        let accounts: Vec<String> =
+            setup.config.accounts.iter().map(|account| format!("{}/{}", account.provider.name, account.name)).collect();
+        let mode = if setup.read_only { ", read-only" } else { "" };
+        let version = env!("CARGO_PKG_VERSION");
+        let pid = std::process::id();
+        self.say(format_args!("rentop {version} ({pid}) watches {}{mode}", accounts.join(", ")));
+    }
+
+    fn tell(&mut self, state: &State) {
+        let world = &state.world;
+        for notice in world.ledger_notices.iter().skip(self.notices) {
+            self.say(self.language.ledger_notice(notice));
+        }
+        self.notices = world.ledger_notices.len();
+        self.tell_collector(world.collector.as_ref());
+        for account in &world.fleet.accounts {
+            let trouble = account.trouble.iter().map(|trouble| trouble.value.line());
+            let now: Vec<String> = trouble.chain(account.problems.iter().map(ToString::to_string)).collect();
+            let before = self.troubles.insert(account.name.clone(), now.clone()).unwrap_or_default();
+            let name = format_args!("{}/{}", account.provider, account.name);
+            for line in now.iter().filter(|line| !before.contains(line)) {
+                self.say(format_args!("{name}: {line}"));
+            }
+            if now.is_empty() && !before.is_empty() {
+                self.say(format_args!("{name}: is well again"));
+            }
+        }
+    }
+
+    fn tell_collector(&mut self, collector: Option<&Collector>) {
+        // Between two claims nobody is known to collect: no news.
+        let Some(collector) = collector else { return };
+        match (collector, &self.collector) {
+            (Collector::Us, None) => self.say("collects"),
+            (Collector::Us, Some(Collector::Other { owner, .. })) => {
+                self.say(format_args!("takes over from {} ({})", owner.host, owner.pid));
+            }
+            (Collector::Other { owner, .. }, before) => {
+                let known = matches!(before, Some(Collector::Other { owner: known, .. }) if known == owner);
+                if !known {
+                    self.say(format_args!("looks on: {} ({}) collects", owner.host, owner.pid));
+                }
+            }
+            (Collector::Us, Some(Collector::Us)) => {}
+        }
+        self.collector = Some(collector.clone());
+    }
+
+    fn say(&self, line: impl Display) {
+        tracing::info!("{line}");
+        let now = clock::now().to_zoned_datetime(self.zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string();
+        warn(format_args!("{now} {line}"));
+    }
+}
