@@ -135,7 +135,9 @@ impl World {
         }
         thing.states.push(state);
         let last = dice.between(begin + 2 * DAY, self.end + 40 * DAY).min(self.end);
-        while !is_storage {
+        // Storage is never switched off.
+        let switched = if is_storage { begin } else { last };
+        while state.from < switched {
             let wish = state.from + dice.between(LEAST_PHASE, 10 * DAY);
             let from = if thing.tells { wish } else { self.unnoticed(polls, wish, dice) };
             if from >= last {
@@ -223,12 +225,19 @@ fn quiet(polls: &[i64]) -> Vec<i64> {
     polls.windows(3).filter(|three| near(&three[..2]) && near(&three[1..])).map(|three| three[1]).collect()
 }
 
-/// Whether a poll may be lost, or lack a row: others are close before and after it, and nothing changes with it.
+/// Whether a poll may be lost, or lack a row: others are close before and after it, nothing changes with it, and
+/// nothing ends before the next one. (What two lists in a row lack is gone since the first of them, as far as
+/// anybody can tell.)
 pub fn may_be_lost(world: &World, account: usize, place: usize) -> bool {
     let polls = &world.polls[account];
     let near = |place: usize| place > 0 && polls.get(place).is_some_and(|poll| poll - polls[place - 1] <= PACE);
     let own = world.things.iter().filter(|thing| thing.account == account);
-    near(place) && near(place + 1) && !own.flat_map(|thing| &thing.states).any(|state| state.from == polls[place])
+    let next = polls.get(place + 1).copied().unwrap_or(i64::MAX);
+    let disturbs = |state: &State| {
+        let ends = matches!(state.life, Life::Gone { .. }) && (polls[place]..next).contains(&state.from);
+        state.from == polls[place] || ends
+    };
+    near(place) && near(place + 1) && !own.flat_map(|thing| &thing.states).any(disturbs)
 }
 
 impl Thing {
