@@ -42,7 +42,7 @@ impl By {
 }
 
 /// What a group stands for.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Key {
     /// `None` for what belongs to no project.
     Project(Option<Arc<str>>),
