@@ -26,7 +26,7 @@ pub use period::{Period, by_day, date_of, start_of};
 pub use question::{Answer, Assignment, BalanceChange, Entry, Question};
 pub use range::{Range, RangeMistake, parse_days};
 pub use report::{By, Group, Key, Report, open_cells};
-pub use rounding::{PLACES, share};
+pub use rounding::{PLACES, adds_up, share};
 pub use tally::{RowSums, Summed, Tally};
 
 use std::sync::Arc;

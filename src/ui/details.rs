@@ -81,7 +81,7 @@ fn subject<'a>(scene: &Scene<'a>) -> Subject<'a> {
         },
         Some(Line::Group(key)) => Subject::Group(key),
         Some(Line::Operation(op)) => scene.state.world.operations.get(op).map_or(Subject::Nothing, Subject::Operation),
-        None => Subject::Nothing,
+        Some(Line::Spend(_)) | None => Subject::Nothing,
     }
 }
 

@@ -42,7 +42,7 @@ pub fn paint(paint: &mut Paint, scene: &Scene, area: Rect) {
                     instance(paint, scene, &columns, y, known, here, grouping);
                 }
             }
-            Line::Operation(_) => {}
+            Line::Operation(_) | Line::Spend(_) => {}
         }
     }
 }

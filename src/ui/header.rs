@@ -185,6 +185,7 @@ fn tabs(paint: &mut Paint, scene: &Scene, area: Rect) {
     let mut x = area.x + 1;
     let tabs = [
         (Meaning::ShowFleet, Tab::Fleet, Word::Fleet),
+        (Meaning::ShowSpend, Tab::Spend, Word::Spend),
         (Meaning::ShowStorage, Tab::Storage, Word::Storage),
         (Meaning::ShowActivity, Tab::Activity, Word::Activity),
     ];

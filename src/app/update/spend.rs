@@ -22,6 +22,7 @@ pub fn remember(world: &mut World, memory: &Memory) {
     });
     let spending = &mut world.spending;
     spending.meter = Meter::new(memory.running.iter().cloned().collect(), horizons.flatten());
+    spending.version += 1;
     spending.unwatched.clear();
     for account in &memory.accounts {
         let known = world.fleet.account(&account.name).is_some_and(|known| known.provider == account.provider);
@@ -110,6 +111,7 @@ pub fn single(world: &mut World, consequences: &[Consequence], now: Timestamp) -
 fn note(world: &mut World, entries: &Entries) {
     if !entries.is_empty() {
         let spending = &mut world.spending;
+        spending.version += u64::from(!entries.spans.is_empty() || !entries.lumps.is_empty());
         spending.tally.note(entries, &spending.zone);
     }
 }
@@ -133,6 +135,7 @@ pub fn sum_up(world: &mut World, now: Timestamp) -> Effect {
 
 pub fn summed(world: &mut World, summed: Summed, now: Timestamp) {
     let spending = &mut world.spending;
+    spending.version += 1;
     spending.tally.answer(summed, &spending.zone);
     add_up(world, now);
 }
