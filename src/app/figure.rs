@@ -47,8 +47,8 @@ pub enum Told {
     /// Above the entries.
     Entries,
     Entry(Entry),
-    /// What is not closed yet.
-    Open(Span),
+    /// What is not closed yet; `running` when it goes on.
+    Open { span: Span, running: bool },
     /// Says what figures in brackets are: our own for a time that was billed.
     Replaced,
     /// The books are being asked.
@@ -181,7 +181,7 @@ impl Figure {
         let of_currency = answer.entries.iter().filter(|entry| entry.currency == self.currency());
         lines.extend(of_currency.cloned().map(Told::Entry));
         if let Billable::Resource { identity, .. } = billable {
-            lines.extend(open(world, identity, self.currency(), start, end, now).map(Told::Open));
+            lines.extend(open(world, identity, self.currency(), start, end, now));
         }
         if answer.entries.iter().any(|entry| entry.replaced) {
             lines.push(Told::Replaced);
@@ -201,12 +201,13 @@ fn open<'a>(
     start: Timestamp,
     end: Timestamp,
     now: Timestamp,
-) -> impl Iterator<Item = Span> + use<'a> {
+) -> impl Iterator<Item = Told> + use<'a> {
     let spans = world.spending.meter.open_spans_of(identity, now);
     spans
         .filter(move |span| span.rate.currency == currency)
         .map(move |span| Span { from: span.from.max(start), to: span.to.min(end), ..span })
         .filter(|span| span.from < span.to)
+        .map(move |span| Told::Open { running: span.to.as_millisecond() == now.as_millisecond(), span })
 }
 
 fn same_thing(one: &Billable, other: &Billable) -> bool {

@@ -56,15 +56,17 @@ impl Frame {
         Frame { header, trouble, above: Above::default(), body: rest - details, details, footer, side }
     }
 
-    /// With so many lines of sums as there are, as far as there is room.
-    pub fn of_spend(width: u16, height: u16, trouble: usize, sums: u16) -> Self {
+    /// With so many lines of sums as there are, as far as there is room. A single day has no days to compare.
+    pub fn of_spend(width: u16, height: u16, trouble: usize, sums: u16, one_day: bool) -> Self {
         let plain = Frame::of(width, height, false, trouble);
         let (most, bars, feet) = match height {
             0..20 => (2, 1, 1),
-            20..28 => (3, 2, 2),
-            28..40 => (4, 4, 2),
+            20..24 => (3, 2, 2),
+            24..28 => (4, 3, 2),
+            28..40 => (5, 4, 2),
             _ => (6, 6, 2),
         };
+        let (bars, feet) = if one_day { (1, 0) } else { (bars, feet) };
         // A blank line below them, where there is room.
         let gap = u16::from(height >= 28);
         let mut above = Above { sums: sums.min(most) + gap, bars, feet: feet + gap };

@@ -23,6 +23,8 @@ const CENTS: u32 = 2;
 const TICK: SignedDuration = SignedDuration::from_secs(5);
 /// From so many columns on days, total, evidence and waste have room in one line.
 const ONE_LINE_FROM: u16 = 110;
+/// What one should know has so many lines at most: the rest stands behind the total.
+const NOTE_LINES: usize = 2;
 /// What a balance lost beyond the books is told from so much of the charged amount on.
 const TOLERATED_PERCENT: i64 = 1;
 /// And from so much burn on: balances and polls are not of the same moment.
@@ -171,7 +173,9 @@ impl SpendView {
         let Some(shown) = &self.shown else { return 1 };
         let currencies = shown.total.0.len().max(1) as u16;
         // The first line also names the days; where it is narrow, it is two.
-        currencies + u16::from(width < ONE_LINE_FROM) + u16::from(!shown.notes.is_empty() || currencies > 1)
+        let narrow = width < ONE_LINE_FROM;
+        let notes = shown.notes.len().div_ceil(if narrow { 2 } else { 4 }).min(NOTE_LINES);
+        currencies + u16::from(narrow) + (notes as u16).max(u16::from(currencies > 1))
     }
 
     /// The view was left and is looked at again: what it knew may be old, and an answer may have been lost.
@@ -267,6 +271,11 @@ impl SpendView {
         if !same {
             (self.list.cursor, self.list.top) = (None, 0);
             self.list.cursor_was = 0;
+            // Of days the latest one is looked for first.
+            if let Some(last) = report.groups.iter().rfind(|group| by == By::Day && group.currency == first) {
+                self.list.cursor = Some(Line::Spend(SpendLine::Group(first, last.key.clone())));
+                self.list.touched = true;
+            }
         }
         let notes = notes(world, period, &total, self.closed.billed, days, now);
         let (lines, rows) = lines(&report.groups);

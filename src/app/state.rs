@@ -326,7 +326,10 @@ impl View {
     /// How a screen of some size is shared out.
     pub fn frame_of(&self, width: u16, height: u16) -> Frame {
         match self.tab {
-            Tab::Spend => Frame::of_spend(width, height, self.trouble, self.spend.lines_above(width)),
+            Tab::Spend => {
+                let one_day = self.spend.shown.as_ref().is_some_and(|shown| shown.period.len() == 1);
+                Frame::of_spend(width, height, self.trouble, self.spend.lines_above(width), one_day)
+            }
             _ => Frame::of(width, height, self.details, self.trouble),
         }
     }

@@ -26,6 +26,8 @@ pub mod text;
 pub mod theme;
 
 #[cfg(test)]
+mod spend_tests;
+#[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;

@@ -14,7 +14,6 @@ use super::format;
 use super::paint::{Paint, Runs, dim, plain, wrap};
 use super::scene::Scene;
 use super::text::{Phrase, Word};
-use super::theme::Role;
 use crate::app::layout::Above;
 use crate::app::listing::Line;
 use crate::app::spend::SpendLine;
@@ -59,6 +58,7 @@ fn nothing(scene: &Scene) -> Vec<Runs> {
         }
         None => language.word(Word::BooksEmpty).to_owned(),
     })]);
+    lines.push(vec![dim(language.word(Word::SpendWhy))]);
     lines
 }
 
@@ -157,11 +157,6 @@ fn majority(amounts: &Amounts) -> Evidence {
         () if counted >= amounts.assumed => Evidence::Observed,
         () => Evidence::Assumed,
     }
-}
-
-/// The role of an amount that is wasted, or of any other.
-fn waste_role(amount: Exact) -> Role {
-    if amount.is_zero() { Role::Dim } else { Role::Waste }
 }
 
 /// The components that have a column of their own, the last to leave first.

@@ -16,7 +16,7 @@ use crate::ui::format;
 use crate::ui::paint::Paint;
 use crate::ui::scene::Scene;
 use crate::ui::text::{Phrase, Word};
-use crate::ui::theme::Role;
+use crate::ui::theme::{Colours, Role};
 
 /// Room for what the highest bar stands for.
 const PEAK: u16 = 18;
@@ -48,8 +48,10 @@ pub fn paint(paint: &mut Paint, scene: &Scene, area: Rect, above: Above, shown: 
         let is_today = bar.first <= shown.today && shown.today < bar.to;
         let how = majority(&bar.amounts);
         let role = match () {
+            // Turned round, a block would be a hole.
+            () if is_here && scene.look.theme.colours == Colours::None => Role::Accent,
             () if is_here => Role::Here,
-            () if is_today => Role::Accent,
+            () if is_today => Role::Strong,
             () if how == Evidence::Assumed => Role::Dim,
             () => Role::Plain,
         };

@@ -17,11 +17,12 @@ use crate::ui::theme::Role;
 
 const WIDTH: u16 = 96;
 /// Cells of a component's name.
-const NAME: u16 = 12;
+const NAME: u16 = 11;
 /// The widest column of amounts.
 const AMOUNT: u16 = 12;
+const RATE: u16 = 11;
 /// Cells from one moment to another.
-const TIMES: u16 = 28;
+const TIMES: u16 = 30;
 /// From so many cells on a rate stands beside each entry.
 const WITH_RATE: u16 = 66;
 
@@ -107,9 +108,8 @@ fn line(scene: &Scene, place: &Place, told: &Told) -> Runs {
         Told::More(count) => vec![dim(language.phrase(&Phrase::MoreLines { count: *count }))],
         Told::Entries => vec![dim(language.word(Word::Entries))],
         Told::Entry(entry) => self::entry(scene, place, entry),
-        Told::Open(span) => {
-            let word = language.word(Word::StillRunning);
-            let end = if span.to >= scene.now { Some(word) } else { None };
+        Told::Open { span, running } => {
+            let end = running.then(|| language.word(Word::StillRunning));
             let entry = Entry {
                 from: span.from,
                 to: span.to,
@@ -135,7 +135,7 @@ fn parts<'a>(
     role: Role,
 ) -> impl Iterator<Item = crate::ui::paint::Run> + use<'a> {
     let cell = move |part: Exact, role: Role| {
-        if part.is_zero() { dim(scene.look.glyphs.dash) } else { run(amount(scene, part, place.currency), role) }
+        if part.is_zero() { dim("") } else { run(amount(scene, part, place.currency), role) }
     };
     place.columns.iter().map(move |how| cell(of(amounts, *how), role)).chain([cell(amounts.total(), role)])
 }
@@ -180,13 +180,18 @@ fn entry_line(scene: &Scene, place: &Place, entry: &Entry, times: &str) -> Runs 
     let mut left = vec![run(in_cells(scene, times, TIMES), role)];
     left.push(run(in_cells(scene, language.component(entry.terms.component), NAME), role));
     if place.cells >= WITH_RATE {
-        let rate = entry.rate.map_or_else(|| scene.look.glyphs.dash.to_owned(), |rate| rate_text(scene, rate));
-        left.push(dim(in_cells(scene, &rate, AMOUNT)));
+        let rate = entry.rate.map_or_else(String::new, |rate| rate_text(scene, rate));
+        left.push(dim(in_cells(scene, &rate, RATE)));
     }
     let text = amount(scene, entry.amount, entry.currency);
     let text = if entry.replaced { format!("({text})") } else { text };
     let room = place.cells.saturating_sub(crate::ui::paint::runs_width(&left) + format::width(&text) + 1);
-    let how = format::cut(&how(scene, &entry.terms, entry.evidence, entry.replaced), room, scene.look.glyphs.ellipsis);
+    let told = how(scene, &entry.terms, entry.evidence, entry.replaced);
+    // Where there is no room for words, the sign tells.
+    let how = match format::width(&told) > room && place.cells < WITH_RATE {
+        true => sign(scene, entry.evidence).to_owned(),
+        false => format::cut(&told, room, scene.look.glyphs.ellipsis),
+    };
     left.push(if entry.terms.wasted && !entry.replaced { run(how, Role::Waste) } else { dim(how) });
     padded(place, left, run(text, role))
 }

@@ -65,11 +65,14 @@ fn blocks(scene: &Scene) -> Vec<Vec<Runs>> {
     if let Some(currency) = currencies.next() {
         first.extend(currency_parts(scene, currency, &shown.total));
     }
+    // What says how far to trust the total stands beside it.
+    let (of_total, notes): (Vec<&Note>, Vec<&Note>) =
+        shown.notes.iter().partition(|note| matches!(note, Note::Unfinished | Note::Estimate));
+    first.extend(of_total.into_iter().map(|note| vec![self::note(scene, note)]));
     let mut blocks = vec![first];
     blocks.extend(currencies.map(|currency| currency_parts(scene, currency, &shown.total)));
-    let mut notes: Vec<Runs> = joined(scene, shown).into_iter().collect();
-    notes.extend(shown.notes.iter().map(|note| vec![self::note(scene, note)]));
-    blocks.push(notes);
+    let joined = joined(scene, shown).into_iter();
+    blocks.push(joined.chain(notes.into_iter().map(|note| vec![self::note(scene, note)])).collect());
     blocks
 }
 

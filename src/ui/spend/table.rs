@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 use rust_decimal::prelude::ToPrimitive;
 
-use super::{COLUMNS, account_name, amount, group_name, grouping, sign, waste_role};
+use super::{COLUMNS, account_name, amount, group_name, grouping, sign};
 use crate::app::columns::Column;
 use crate::app::listing::Line;
 use crate::app::spend::{SpendLine, Spent};
@@ -21,6 +21,8 @@ const NAME: u16 = 14;
 /// So much it grows before anything else does, and after everything else.
 const NAME_MORE: u16 = 8;
 const NAME_MOST: u16 = 30;
+/// An amount that is less than a cent.
+const SMALL: u16 = 5;
 /// A share in digits.
 const PERCENT: u16 = 5;
 /// The narrowest and the widest bar of a share.
@@ -51,7 +53,7 @@ impl Columns {
         let head = |word: Word| format::width(language.word(word));
         // Parts are no larger than their total, and so are their digits.
         let widest = |head: u16, of: &dyn Fn(&Group) -> String| {
-            totals.iter().map(|group| format::width(&of(group))).max().unwrap_or(0).max(head)
+            totals.iter().map(|group| format::width(&of(group))).max().unwrap_or(0).max(head).max(SMALL)
         };
         // A mark before, one behind.
         let amount = widest(head(Word::Amount).max(7), &|group| self::amount(scene, group.amounts.total(), group.currency)) + 2;
@@ -115,7 +117,7 @@ fn text(scene: &Scene, extra: Extra, group: &Group) -> String {
         Extra::Others => others(group),
         Extra::GpuHours => return if group.amounts.gpu_ms == 0 { String::new() } else { format::gpu_hours(group.amounts.gpu_ms) },
     };
-    if part.is_zero() { scene.look.glyphs.dash.to_owned() } else { amount(scene, part, group.currency) }
+    if part.is_zero() { String::new() } else { amount(scene, part, group.currency) }
 }
 
 pub fn paint(paint: &mut Paint, scene: &Scene, area: Rect, shown: &Spent) {
@@ -203,14 +205,13 @@ fn row(
     paint.text(columns.amount.x + columns.amount.width - 1, y, 1, behind, Role::Dim);
     for (extra, column) in &columns.extras {
         let text = self::text(scene, *extra, group);
-        let role = if text == scene.look.glyphs.dash { Role::Dim } else { role };
         paint.right(column.x, y, column.width, &text, role);
     }
     let wasted = match amounts.wasted {
-        wasted if wasted.is_zero() => scene.look.glyphs.dash.to_owned(),
+        wasted if wasted.is_zero() => String::new(),
         wasted => amount(scene, wasted, group.currency),
     };
-    paint.right(columns.waste.x, y, columns.waste.width, &wasted, waste_role(amounts.wasted));
+    paint.right(columns.waste.x, y, columns.waste.width, &wasted, Role::Waste);
     if let Some(total) = total {
         share(paint, scene, columns.share, y, amounts.total(), total.amounts.total());
     }
@@ -224,7 +225,7 @@ fn share(paint: &mut Paint, scene: &Scene, column: Column, y: u16, part: Exact, 
     let share = (of(part) / of(whole)).clamp(0.0, 1.0);
     let percent = format::percent(share);
     let room = column.width.saturating_sub(PERCENT);
-    let cells = (share * f64::from(room.saturating_sub(1))).round() as u16;
+    let cells = (share * f64::from(room.saturating_sub(2))).round() as u16;
     let mut runs: Runs = Vec::new();
     if room > 0 {
         let bar = scene.look.glyphs.bar_full.repeat(usize::from(cells.max(u16::from(share > 0.0))));

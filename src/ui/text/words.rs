@@ -197,6 +197,7 @@ words! {
     ReadingBooks,
     NothingSpent,
     BooksEmpty,
+    SpendWhy,
     StillAdding,
     AnEstimate,
     Today,
