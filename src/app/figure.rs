@@ -41,14 +41,21 @@ pub enum Told {
     Note(Note),
     /// Above the dearest resources.
     Dearest,
-    Resource { account: AccountName, billable: Billable, amounts: Amounts },
+    Resource {
+        account: AccountName,
+        billable: Billable,
+        amounts: Amounts,
+    },
     /// So many more than are listed.
     More(usize),
     /// Above the entries.
     Entries,
     Entry(Entry),
     /// What is not closed yet; `running` when it goes on.
-    Open { span: Span, running: bool },
+    Open {
+        span: Span,
+        running: bool,
+    },
     /// Says what figures in brackets are: our own for a time that was billed.
     Replaced,
     /// The books are being asked.
@@ -150,13 +157,8 @@ impl Figure {
             return lines;
         };
         let open = open_cells(&world.spending.meter, period, true, &world.spending.zone, now);
-        let cells: Vec<Cell> = answer
-            .cells
-            .iter()
-            .chain(&open)
-            .filter(|cell| self.holds(world, cell, period.from))
-            .cloned()
-            .collect();
+        let cells: Vec<Cell> =
+            answer.cells.iter().chain(&open).filter(|cell| self.holds(world, cell, period.from)).cloned().collect();
         let report = Report::new(&reduced(&cells, By::Instance), By::Instance, |_| None);
         let count = report.groups.len();
         for group in report.groups.into_iter().take(DEAREST) {
@@ -229,7 +231,9 @@ fn parts(cells: &[Cell], currency: Currency) -> Vec<Told> {
         }
         total.merge(&amounts);
         let charged = |evidence| {
-            let of = |cell: &&Cell| cell.terms.component == component && cell.terms.charge == Charge::Certain && cell.evidence == evidence;
+            let of = |cell: &&Cell| {
+                cell.terms.component == component && cell.terms.charge == Charge::Certain && cell.evidence == evidence
+            };
             cells.iter().any(|cell| of(&cell))
         };
         if Evidence::ALL.into_iter().any(charged) {

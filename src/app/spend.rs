@@ -88,18 +88,44 @@ pub enum Note {
     /// No provider has told what it billed.
     Estimate,
     /// The books begin later than the period: for all accounts, or for one of several.
-    Since { account: Option<AccountName>, date: Date },
+    Since {
+        account: Option<AccountName>,
+        date: Date,
+    },
     /// What may have been charged besides.
-    Possible { currency: Currency, amount: Exact },
+    Possible {
+        currency: Currency,
+        amount: Exact,
+    },
     /// In no total.
-    Prepaid { currency: Currency, amount: Exact, unused: Exact },
+    Prepaid {
+        currency: Currency,
+        amount: Exact,
+        unused: Exact,
+    },
     /// What the providers billed, and our own figure where there is one.
-    Drift { currency: Currency, billed: Exact, ours: Exact },
+    Drift {
+        currency: Currency,
+        billed: Exact,
+        ours: Exact,
+    },
     /// What left an account beyond what the books know; negative when less left it.
-    Unexplained { account: AccountName, currency: Currency, amount: Exact },
-    PaidIn { account: AccountName, currency: Currency, amount: Exact },
+    Unexplained {
+        account: AccountName,
+        currency: Currency,
+        amount: Exact,
+    },
+    PaidIn {
+        account: AccountName,
+        currency: Currency,
+        amount: Exact,
+    },
     /// The last reading of an account's vouchers: they stand beside its money.
-    Voucher { account: AccountName, currency: Currency, amount: Exact },
+    Voucher {
+        account: AccountName,
+        currency: Currency,
+        amount: Exact,
+    },
 }
 
 /// A question to the books, and the latest answer to it.
@@ -233,7 +259,9 @@ impl SpendView {
         let version = world.spending.version;
         self.days.current(&Question::Days(period), version)?;
         let resources = match self.by {
-            By::Instance => self.resources.current(&Question::Resources(period), version).map(|_| self.resources.answers)?,
+            By::Instance => {
+                self.resources.current(&Question::Resources(period), version).map(|_| self.resources.answers)?
+            }
             _ => 0,
         };
         Some((period, self.by, self.days.answers, resources))
@@ -285,7 +313,8 @@ impl SpendView {
         let today = date_of(now, &spending.zone);
         let uneven = uneven(&report);
         let totals = totals(&report.groups);
-        self.shown = Some(Spent { period, by, report, rows, totals, uneven, total, days: per_day, notes, today, as_of: now });
+        self.shown =
+            Some(Spent { period, by, report, rows, totals, uneven, total, days: per_day, notes, today, as_of: now });
     }
 
     /// What a resource is called; `None` when nobody ever said.
@@ -529,7 +558,9 @@ fn since(world: &World, period: Period, answer: &Answer) -> Vec<Note> {
         [(_, date), ..] if late.len() == answer.since.len() && late.iter().all(|(_, other)| other == date) => {
             vec![Note::Since { account: None, date: *date }]
         }
-        late => late.iter().map(|(account, date)| Note::Since { account: Some((*account).clone()), date: *date }).collect(),
+        late => {
+            late.iter().map(|(account, date)| Note::Since { account: Some((*account).clone()), date: *date }).collect()
+        }
     }
 }
 

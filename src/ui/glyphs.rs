@@ -130,8 +130,14 @@ impl Glyphs {
         let phases = Phase::ALL.map(|phase| self.phase(phase));
         let marks = [self.needs_you, self.marked, self.cursor, self.open, self.folded, self.dash, self.dot, self.times];
         let lines = [self.ellipsis, self.euro, self.horizontal, self.vertical, self.bar_full, self.bar_empty];
-        let signs =
-            phases.iter().chain(&marks).chain(&lines).chain(&self.evidence).chain(&self.corners).chain(&self.spark).chain(&self.arrows);
+        let signs = phases
+            .iter()
+            .chain(&marks)
+            .chain(&lines)
+            .chain(&self.evidence)
+            .chain(&self.corners)
+            .chain(&self.spark)
+            .chain(&self.arrows);
         let mut signs: Vec<char> = signs.flat_map(|sign| sign.chars()).filter(|c| !c.is_ascii()).collect();
         signs.sort_unstable();
         signs.dedup();
@@ -157,7 +163,9 @@ mod tests {
             let phases = Phase::ALL.map(|phase| set.phase(phase));
             let marks = [set.needs_you, set.marked, set.cursor, set.open, set.folded, set.dash, set.horizontal];
             let bars = [set.vertical, set.bar_full, set.bar_empty, set.done];
-            for sign in phases.iter().chain(&marks).chain(&bars).chain(&set.evidence).chain(&set.corners).chain(&set.spark) {
+            for sign in
+                phases.iter().chain(&marks).chain(&bars).chain(&set.evidence).chain(&set.corners).chain(&set.spark)
+            {
                 assert_eq!(sign.width(), 1, "{sign}");
             }
         }

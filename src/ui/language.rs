@@ -53,7 +53,8 @@ impl Language {
 
     /// `month` is 1 to 12.
     pub fn month(self, month: i8) -> &'static str {
-        const ENGLISH: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+        const ENGLISH: [&str; 12] =
+            ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
         const CHINESE: [&str; 12] =
             ["1月", "2月", "3月", "4月", "5月", "6月", "7月", "8月", "9月", "10月", "11月", "12月"];
         let at = usize::from(month.clamp(1, 12).unsigned_abs()) - 1;

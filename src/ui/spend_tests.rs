@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use jiff::Timestamp;
 use providers::model::{AccountName, Component, Identity, ResourceId, ResourceKind};
 use providers::money::{Currency, Money};
 use rstest::rstest;
@@ -199,9 +199,22 @@ fn with_notes(question: &Question) -> Answer {
         gpu_ms: 7_200_000,
     };
     cells.push(yuan(Component::Compute, Evidence::Observed, "88.20"));
-    let perhaps = Cell { terms: Terms { charge: Charge::Possible, ..terms(Some("art"), Component::Compute) }, currency: Currency::USD, ..yuan(Component::Compute, Evidence::Observed, "3.40") };
-    let prepaid = Cell { terms: Terms { charge: Charge::Prepaid, wasted: true, ..terms(None, Component::Compute) }, currency: Currency::USD, ..yuan(Component::Compute, Evidence::Observed, "31.40") };
-    let ours = Cell { replaced: true, currency: Currency::USD, terms: terms(Some("finetune"), Component::Compute), ..yuan(Component::Compute, Evidence::Observed, "377.10") };
+    let perhaps = Cell {
+        terms: Terms { charge: Charge::Possible, ..terms(Some("art"), Component::Compute) },
+        currency: Currency::USD,
+        ..yuan(Component::Compute, Evidence::Observed, "3.40")
+    };
+    let prepaid = Cell {
+        terms: Terms { charge: Charge::Prepaid, wasted: true, ..terms(None, Component::Compute) },
+        currency: Currency::USD,
+        ..yuan(Component::Compute, Evidence::Observed, "31.40")
+    };
+    let ours = Cell {
+        replaced: true,
+        currency: Currency::USD,
+        terms: terms(Some("finetune"), Component::Compute),
+        ..yuan(Component::Compute, Evidence::Observed, "377.10")
+    };
     cells.extend([perhaps, prepaid, ours]);
     let money = |amount: &str| Money::new(amount.parse().unwrap(), Currency::USD);
     Answer {
@@ -323,7 +336,11 @@ fn before_the_books_have_answered_and_when_nothing_was_spent() {
 #[case("none", Colours::None, false)]
 #[case("sixteen", Colours::Sixteen, false)]
 #[case("ascii", Colours::None, true)]
-fn any_terminal_tells_billed_from_counted_and_assumed(#[case] name: &str, #[case] colours: Colours, #[case] ascii: bool) {
+fn any_terminal_tells_billed_from_counted_and_assumed(
+    #[case] name: &str,
+    #[case] colours: Colours,
+    #[case] ascii: bool,
+) {
     let glyphs = if ascii { &ASCII } else { &UNICODE };
     let look = Look { theme: Theme::new(colours, Background::Dark), glyphs, language: Language::English };
     let mut story = spend();
@@ -332,4 +349,251 @@ fn any_terminal_tells_billed_from_counted_and_assumed(#[case] name: &str, #[case
     insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
         insta::assert_snapshot!(format!("spend_look_{name}"), picture);
     });
+}
+
+/// States of the view that have to bear any size: names from the wild in it, and its windows over it.
+pub fn state(at: usize) -> Story {
+    let wild = "very-long-name-without-any-space-0123456789-0123456789 训练🦀\u{202e}\u{1b}[31m";
+    let books = move |question: &Question| {
+        let mut answer = with_notes(question);
+        for cell in &mut answer.cells {
+            cell.terms.project = Some(Arc::from(wild));
+            cell.billable = cell.billable.as_ref().map(|_| resource("team", "x", wild).unwrap());
+        }
+        if matches!(question, Question::Entries { .. }) {
+            answer.entries = entries(question).entries;
+        }
+        answer
+    };
+    let mut story = spend();
+    story.press("h").questions();
+    story.press("l").books(books);
+    match at {
+        0 => story.press("ggg").wait(1).books(books),
+        1 => story.press("ggggg").wait(1).books(books),
+        2 => story.press("w2026-11-01..训练"),
+        3 => story.code(Code::Enter).books(books),
+        _ => story.press("ggg").wait(1).books(books).code(Code::Enter).books(books),
+    };
+    story
+}
+
+fn text(story: &mut Story, width: u16, height: u16) -> String {
+    text_of(&story.paint(width, height, &look(Language::English)).0)
+}
+
+/// What is shown as spent, in all.
+fn total(story: &Story) -> Decimal {
+    let shown = story.state.view.spend.shown.as_ref().expect("the books have answered");
+    shown.total.of(Currency::USD).total().amount()
+}
+
+fn november() -> Period {
+    Period::month(date("2026-11-30"))
+}
+
+#[test]
+fn the_books_are_asked_once_and_again_only_for_something_else() {
+    let mut story = Story::over(&["runpod/team"]);
+    story.wait(20);
+    assert_eq!(story.questions(), [], "nobody looks at it");
+    story.press("2").wait(20).press("jkjg").wait(3);
+    assert_eq!(story.questions(), [Question::Days(november())], "one question at a time, however long it takes");
+    story.event(crate::app::Event::View(crate::app::event::ViewEvent::Spend(Box::new(books(&Question::Days(
+        november(),
+    ))))));
+    story.press("g").wait(20);
+    assert_eq!(story.questions(), [], "another grouping of the same days");
+    story.press("g").wait(1);
+    assert_eq!(story.questions(), [Question::Resources(november())]);
+    story.press("h").wait(1);
+    let october = Period::month(date("2026-10-01"));
+    assert_eq!(story.questions(), [Question::Days(october), Question::Resources(october)]);
+}
+
+#[test]
+fn what_comes_late_for_other_days_is_not_shown() {
+    let mut story = Story::over(&["runpod/team"]);
+    story.press("2");
+    let [first] = story.questions().try_into().unwrap();
+    story.press("h");
+    let [second] = story.questions().try_into().unwrap();
+    for (question, shown) in [(&first, None), (&second, Some(Period::month(date("2026-10-01"))))] {
+        story.event(crate::app::Event::View(crate::app::event::ViewEvent::Spend(Box::new(books(question)))));
+        assert_eq!(story.state.view.spend.shown.as_ref().map(|shown| shown.period), shown);
+    }
+}
+
+#[test]
+fn nothing_lies_beyond_the_present_days() {
+    let mut story = spend();
+    story.press("l").wait(1);
+    assert_eq!(story.questions(), []);
+    assert!(text(&mut story, 80, 24).contains("nothing is spent beyond today"));
+    story.press("h").wait(1).press("l").wait(1).books(books);
+    assert_eq!(story.state.view.spend.shown.as_ref().unwrap().period, november());
+}
+
+#[test]
+fn the_books_are_asked_again_when_they_hold_more_and_when_the_view_is_opened() {
+    let mut story = spend();
+    let summed = || {
+        let day = date("2026-11-30");
+        let (today, month) = (Sums::default(), Sums::default());
+        WorldEvent::Summed(Box::new(Summed { day, today, month, rows: Vec::new(), since: None }))
+    };
+    story.world(summed());
+    assert_eq!(story.questions(), [Question::Days(november())]);
+    story.world(summed()).world(summed()).wait(9);
+    assert_eq!(story.questions(), [], "the answer is still to come");
+    story.event(crate::app::Event::View(crate::app::event::ViewEvent::Spend(Box::new(books(&Question::Days(
+        november(),
+    ))))));
+    assert_eq!(story.questions(), [Question::Days(november())], "it does not know of the last one");
+    story.books(books).press("1").wait(9);
+    story.world(summed()).press("2");
+    assert_eq!(story.questions(), [Question::Days(november())]);
+}
+
+/// What ends is closed: it leaves the open lines before the books have answered with it.
+#[test]
+fn a_total_never_falls_while_the_books_are_asked() {
+    let mut story = spend();
+    story.wait(30);
+    let llama = instance("7xk2p0", "llama-ft", "H100 SXM", 8, usd("21.47"), usd("0.08"));
+    story.poll("team", vec![llama.clone()]).wait(9);
+    let before = total(&story);
+    story.poll("team", vec![stopped(llama)]);
+    assert_eq!(story.questions(), [Question::Days(november())]);
+    assert!(total(&story) >= before);
+    story.wait(20);
+    assert!(total(&story) >= before);
+}
+
+#[test]
+fn figures_tick_every_five_seconds() {
+    let mut story = spend();
+    let mut seen = vec![total(&story)];
+    for _ in 0..20 {
+        story.wait(1);
+        if seen.last() != Some(&total(&story)) {
+            seen.push(total(&story));
+        }
+    }
+    assert_eq!(seen.len(), 5, "{seen:?}");
+    assert!(seen.is_sorted());
+}
+
+#[test]
+fn at_midnight_the_days_are_others() {
+    let mut story = spend();
+    story.press("w").code(Code::Up).code(Code::Up).code(Code::Enter).books(books);
+    assert_eq!(story.state.view.spend.range, crate::rules::spend::Range::Day);
+    let midnight = at("2026-11-30T16:00:00Z");
+    story.now = midnight - jiff::SignedDuration::from_secs(1);
+    story.wait(2);
+    // So long a pause is a sleep, after which the ledger is read anew.
+    let memory = Box::new(crate::rules::memory::Memory::default());
+    story.world(WorldEvent::Remembered { memory, notices: Vec::new() });
+    let asked = story.questions();
+    assert!(asked.contains(&Question::Days(Period::day(date("2026-12-01")))), "{asked:?}");
+}
+
+fn of_three(amounts: [&str; 3]) -> impl Fn(&Question) -> Answer {
+    move |question| {
+        let cell = |(project, amount): (&str, &str)| Cell {
+            terms: terms(Some(project), Component::Compute),
+            amount: exact(amount),
+            ..pieces().remove(0)
+        };
+        answer_of(question, ["a", "b", "c"].into_iter().zip(amounts).map(cell).collect())
+    }
+}
+
+/// COST-16 and COST-13.
+#[rstest]
+#[case::uneven(["0.333", "0.333", "0.333"], &["a 0.33", "b 0.33", "c 0.33", "total (rows rounded) 1.00"], &[])]
+#[case::even(["0.33", "0.33", "0.34"], &["total 1.00"], &["rounded"])]
+#[case::small(["0.0021", "0.0001", "12"], &["b <0.01", "total 12.00"], &[" 0.00"])]
+fn rows_are_rounded_each_and_the_total_from_the_exact_sum(
+    #[case] amounts: [&str; 3],
+    #[case] told: &[&str],
+    #[case] never: &[&str],
+) {
+    let mut story = Story::over(&["runpod/team"]);
+    story.press("2").books(of_three(amounts));
+    let screen = text(&mut story, 80, 24).replace(['▌', '═'], " ");
+    let screen: Vec<String> =
+        screen.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    for told in told {
+        assert!(screen.iter().any(|line| line.starts_with(told)), "{told} is not in {screen:#?}");
+    }
+    for never in never {
+        assert!(!screen.iter().any(|line| line.contains(never)), "{never} is in {screen:#?}");
+    }
+}
+
+/// Balances and polls are not of one moment: a small difference is no news.
+#[rstest]
+#[case::one_percent("202.00", false)]
+#[case::more("203.50", true)]
+#[case::less("196.00", true)]
+fn what_a_balance_lost_is_told_from_a_sensible_amount_on(#[case] left: &str, #[case] told: bool) {
+    let money = |amount: Decimal| Money::new(amount, Currency::USD);
+    let mut story = Story::over(&["vast/me"]);
+    story.press("2").books(|question| Answer {
+        balances: vec![BalanceChange {
+            account: "me".into(),
+            from: at("2026-11-12T00:00:00Z"),
+            to: at("2026-11-30T09:00:00Z"),
+            first: money(Decimal::from(500)),
+            last: money(Decimal::from(500) - left.parse::<Decimal>().unwrap()),
+            paid_in: money(Decimal::ZERO),
+            vouchers: None,
+            charged: exact("200"),
+        }],
+        ..books(question)
+    });
+    let screen = text(&mut story, 120, 30);
+    assert_eq!(screen.contains("unexplained") || screen.contains("less left"), told, "{screen}");
+}
+
+#[test]
+fn a_figure_opens_asks_and_closes_and_its_end_is_where_it_ends() {
+    let many = |question: &Question| {
+        let mut answer = entries(question);
+        let entry = answer.entries.last().cloned();
+        answer.entries.extend(entry.into_iter().cycle().take(200));
+        answer
+    };
+    let mut story = spend();
+    story.press("ggg").wait(9);
+    story.books(many).code(Code::Home).code(Code::Enter);
+    let asked = story.questions();
+    assert!(matches!(&asked[..], [Question::Entries { period, .. }] if *period == november()), "{asked:?}");
+    for question in asked {
+        story.event(crate::app::Event::View(crate::app::event::ViewEvent::Spend(Box::new(many(&question)))));
+    }
+    story.code(Code::End);
+    assert!(text(&mut story, 80, 24).contains("still running"));
+    story.wait(1).code(Code::Up);
+    let up = text(&mut story, 80, 24);
+    assert!(!up.contains("no total"), "one line up shows one line less at the end:\n{up}");
+    story.wait(1).code(Code::Esc);
+    assert!(story.state.view.modals.is_empty());
+    story.wait(9);
+    assert_eq!(story.questions(), []);
+}
+
+#[test]
+fn typed_days_are_shown_and_wrong_ones_stay_in_the_field() {
+    let mut story = spend();
+    story.press("w2026-11-15..2026-11-01").code(Code::Enter);
+    assert!(text(&mut story, 80, 24).contains("the last day is before the first"));
+    for _ in 0..12 {
+        story.code(Code::Backspace);
+    }
+    assert!(!text(&mut story, 80, 24).contains("the last day is before"), "it is being mended");
+    story.code(Code::Enter);
+    assert_eq!(story.questions(), [Question::Days(Period { from: date("2026-11-15"), to: date("2026-11-16") })]);
 }

@@ -66,7 +66,15 @@ pub fn paint(paint: &mut Paint, scene: &Scene, area: Rect, above: Above, shown: 
         days(paint, scene, &bars, cells, Rect { y: area.y + above.bars + 1, height: 1, ..area }, shown, here);
     }
     let end = bars.last().map_or(area.x, |bar| bar.x + cells) + 1;
-    peak(paint, scene, Rect { x: end, width: area.right().saturating_sub(end), ..area }, above, &bars, highest, currency);
+    peak(
+        paint,
+        scene,
+        Rect { x: end, width: area.right().saturating_sub(end), ..area },
+        above,
+        &bars,
+        highest,
+        currency,
+    );
 }
 
 /// What part of the highest bar it is: 0.0 to 1.0.
@@ -174,7 +182,9 @@ fn is_labelled(bar: &Bar, period: Period) -> bool {
     let long = period.len() > 45;
     match () {
         // The bar that a month begins in.
-        () if long => bar.first == period.from || day == 1 || bar.first.month() != bar.to.yesterday().unwrap_or(bar.to).month(),
+        () if long => {
+            bar.first == period.from || day == 1 || bar.first.month() != bar.to.yesterday().unwrap_or(bar.to).month()
+        }
         () if period.len() <= 7 => true,
         () => day == 1 || day % 5 == 0 || bar.first == period.from,
     }
@@ -195,15 +205,7 @@ fn label(scene: &Scene, bar: &Bar, cells: u16, shown: &Spent) -> String {
 }
 
 /// Beside the bars: what the highest of them stands for, and how many days each has.
-fn peak(
-    paint: &mut Paint,
-    scene: &Scene,
-    area: Rect,
-    above: Above,
-    bars: &[Bar],
-    highest: Exact,
-    currency: Currency,
-) {
+fn peak(paint: &mut Paint, scene: &Scene, area: Rect, above: Above, bars: &[Bar], highest: Exact, currency: Currency) {
     let language = scene.look.language;
     let Some(bar) = bars.iter().find(|bar| bar.amounts.total() == highest && !highest.is_zero()) else { return };
     let days = bar.first.until(bar.to).map_or(1, |span| span.get_days());

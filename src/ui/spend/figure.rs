@@ -41,7 +41,8 @@ pub fn paint(paint: &mut Paint, scene: &Scene, room: Rect, figure: &Figure) {
     let place = Place { cells: width.saturating_sub(6), currency, columns: columns(figure) };
     let lines: Vec<Runs> = figure.lines.iter().map(|told| line(scene, &place, told)).collect();
     let times = scene.key_of(crate::app::action::Action::Times);
-    let keys = [key(&times, language.word(Word::Times)), vec![dim("   ")], key("esc", language.word(Word::Close))].concat();
+    let keys =
+        [key(&times, language.word(Word::Times)), vec![dim("   ")], key("esc", language.word(Word::Close))].concat();
     let border = Border { title, title_right: format!("{account}{days}"), keys, ..Border::default() };
     let top = u16::try_from(figure.top).unwrap_or(u16::MAX);
     popup::scrolled(paint, room, width, &lines, top, border);
@@ -79,15 +80,18 @@ fn line(scene: &Scene, place: &Place, told: &Told) -> Runs {
     match told {
         Told::Blank => Runs::new(),
         Told::Heads => {
-            let heads = place.columns.iter().map(|how| format!("{} {}", sign(scene, *how), language.word(evidence(*how))));
+            let heads =
+                place.columns.iter().map(|how| format!("{} {}", sign(scene, *how), language.word(evidence(*how))));
             amounts_line(place, dim(""), heads.map(dim).chain([dim(language.word(Word::Total))]))
         }
         Told::Component(component, amounts) => {
             amounts_line(place, plain(language.component(*component)), parts(scene, place, amounts, Role::Plain))
         }
-        Told::Sum(amounts) => {
-            amounts_line(place, run(language.word(Word::Total), Role::Strong), parts(scene, place, amounts, Role::Strong))
-        }
+        Told::Sum(amounts) => amounts_line(
+            place,
+            run(language.word(Word::Total), Role::Strong),
+            parts(scene, place, amounts, Role::Strong),
+        ),
         Told::Wasted(amount) => {
             vec![run(format!("{} {}", language.word(Word::Waste), money(scene, *amount, place.currency)), Role::Waste)]
         }
@@ -102,7 +106,11 @@ fn line(scene: &Scene, place: &Place, told: &Told) -> Runs {
             let name = billable_name(scene, billable);
             let room = place.cells.saturating_sub(AMOUNT + 2);
             let name = format::cut(&name, room.min(40), scene.look.glyphs.ellipsis);
-            let account = format::cut(&account_name(scene, account), room.saturating_sub(format::width(&name) + 2), scene.look.glyphs.ellipsis);
+            let account = format::cut(
+                &account_name(scene, account),
+                room.saturating_sub(format::width(&name) + 2),
+                scene.look.glyphs.ellipsis,
+            );
             padded(place, vec![plain(name), dim(format!("  {account}"))], plain(text))
         }
         Told::More(count) => vec![dim(language.phrase(&Phrase::MoreLines { count: *count }))],
@@ -166,11 +174,8 @@ fn padded(place: &Place, left: Runs, amount: crate::ui::paint::Run) -> Runs {
 }
 
 fn entry(scene: &Scene, place: &Place, entry: &Entry) -> Runs {
-    let times = if entry.from == entry.to {
-        moment(scene, entry.from)
-    } else {
-        times(scene, entry.from, entry.to, None)
-    };
+    let times =
+        if entry.from == entry.to { moment(scene, entry.from) } else { times(scene, entry.from, entry.to, None) };
     entry_line(scene, place, entry, &times)
 }
 

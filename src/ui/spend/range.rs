@@ -24,7 +24,11 @@ pub fn paint(paint: &mut Paint, scene: &Scene, room: Rect, choice: &RangeChoice)
     let area = popup::place(room, WIDTH, CHOICES.len() as u16 + 5);
     let keys =
         [key("enter", language.word(Word::Choose)), vec![dim("   ")], key("esc", language.word(Word::Cancel))].concat();
-    let inside = popup::paint(paint, area, &Border { title: language.word(Word::WhichDays).to_owned(), keys, ..Border::default() });
+    let inside = popup::paint(
+        paint,
+        area,
+        &Border { title: language.word(Word::WhichDays).to_owned(), keys, ..Border::default() },
+    );
     let cursor = |paint: &mut Paint, at: usize, y: u16| {
         if choice.at == at {
             paint.text(inside.x - 1, y, 1, scene.look.glyphs.cursor, Role::Accent);

@@ -162,7 +162,8 @@ pub fn note(scene: &Scene, note: &Note) -> Run {
         Note::Unexplained { account, currency, amount } => {
             let account = account_name(scene, account);
             let less = *amount < Exact::ZERO;
-            let text = language.phrase(&Phrase::Unexplained { account: &account, money: &size(amount, currency), less });
+            let text =
+                language.phrase(&Phrase::Unexplained { account: &account, money: &size(amount, currency), less });
             run(text, if less { Role::Plain } else { Role::Waste })
         }
         Note::PaidIn { account, currency, amount } => {

@@ -56,7 +56,8 @@ impl Columns {
             totals.iter().map(|group| format::width(&of(group))).max().unwrap_or(0).max(head).max(SMALL)
         };
         // A mark before, one behind.
-        let amount = widest(head(Word::Amount).max(7), &|group| self::amount(scene, group.amounts.total(), group.currency)) + 2;
+        let amount =
+            widest(head(Word::Amount).max(7), &|group| self::amount(scene, group.amounts.total(), group.currency)) + 2;
         let waste = widest(head(Word::WasteHead), &|group| self::amount(scene, group.amounts.wasted, group.currency));
         let mut extras: Vec<(Extra, u16)> = Vec::new();
         for (at, word) in [Word::Compute, Word::Disk, Word::StorageHead].into_iter().enumerate() {
@@ -115,7 +116,9 @@ fn text(scene: &Scene, extra: Extra, group: &Group) -> String {
     let part = match extra {
         Extra::Component(at) => group.of(COLUMNS[at]),
         Extra::Others => others(group),
-        Extra::GpuHours => return if group.amounts.gpu_ms == 0 { String::new() } else { format::gpu_hours(group.amounts.gpu_ms) },
+        Extra::GpuHours => {
+            return if group.amounts.gpu_ms == 0 { String::new() } else { format::gpu_hours(group.amounts.gpu_ms) };
+        }
     };
     if part.is_zero() { String::new() } else { amount(scene, part, group.currency) }
 }
@@ -146,9 +149,10 @@ pub fn paint(paint: &mut Paint, scene: &Scene, area: Rect, shown: &Spent) {
             }
             None => {
                 let language = scene.look.language;
-                let mut name: Runs = vec![run(language.word(Word::Total), if here { Role::Here } else { Role::Strong })];
+                let mut name: Runs =
+                    vec![run(language.word(Word::Total), if here { Role::Here } else { Role::Strong })];
                 if shown.uneven.contains(currency) {
-                    name.push(dim(format!("  {}", language.word(Word::RowsRounded))));
+                    name.push(dim(format!(" {}", language.word(Word::RowsRounded))));
                 }
                 self::row(paint, scene, &columns, y, &name, total, None);
             }

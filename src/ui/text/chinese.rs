@@ -170,7 +170,7 @@ pub fn word(word: Word) -> &'static str {
         Word::Component => "费用项",
         Word::Day => "日期",
         Word::Total => "合计",
-        Word::RowsRounded => "各行已四舍五入",
+        Word::RowsRounded => "（各行四舍五入）",
         Word::NotInConfig => "（不在配置中）",
         Word::Billed => "平台账单",
         Word::Observed => "实测",

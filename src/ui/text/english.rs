@@ -173,7 +173,7 @@ pub fn word(word: Word) -> &'static str {
         Word::Component => "COMPONENT",
         Word::Day => "DAY",
         Word::Total => "total",
-        Word::RowsRounded => "rows are rounded",
+        Word::RowsRounded => "(rows rounded)",
         Word::NotInConfig => "(not in the config)",
         Word::Billed => "billed",
         Word::Observed => "observed",
@@ -311,7 +311,9 @@ pub fn phrase(phrase: &Phrase) -> String {
         Phrase::CountedSince { account: Some(account), date } => format!("{account} counted since {date}"),
         Phrase::MoreMayBeCharged { money } => format!("up to {money} more may have been charged"),
         Phrase::PrepaidAmount { money, unused: None } => format!("besides {money} prepaid"),
-        Phrase::PrepaidAmount { money, unused: Some(unused) } => format!("besides {money} prepaid, {unused} of it unused"),
+        Phrase::PrepaidAmount { money, unused: Some(unused) } => {
+            format!("besides {money} prepaid, {unused} of it unused")
+        }
         Phrase::Drift { billed, ours } => format!("billed {billed} where we had counted {ours}"),
         Phrase::Unexplained { account, money, less: false } => format!("{money} unexplained at {account}"),
         Phrase::Unexplained { account, money, less: true } => format!("{money} less left {account} than was counted"),
