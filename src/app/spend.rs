@@ -25,6 +25,9 @@ const TICK: SignedDuration = SignedDuration::from_secs(5);
 const ONE_LINE_FROM: u16 = 110;
 /// What one should know has so many lines at most: the rest stands behind the total.
 const NOTE_LINES: usize = 2;
+/// Each so many lines or resources add one tick to that, up to so many.
+const MANY: usize = 2000;
+const SLOWEST: usize = 6;
 /// What a balance lost beyond the books is told from so much of the charged amount on.
 const TOLERATED_PERCENT: i64 = 1;
 /// And from so much burn on: balances and polls are not of the same moment.
@@ -250,7 +253,10 @@ impl SpendView {
     pub(super) fn is_due(&self, world: &World, now: Timestamp) -> bool {
         let Some(of) = self.ready(world, now) else { return false };
         let age = self.shown.as_ref().map(|shown| now.duration_since(shown.as_of));
-        self.closed.of != Some(of) || age.is_none_or(|age| !(SignedDuration::ZERO..TICK).contains(&age))
+        // What is long to add up is added up less often: no frame waits for it twice in a row.
+        let size = self.list.lines.len().max(world.spending.meter.running().len());
+        let tick = TICK * (1 + size / MANY).min(SLOWEST) as i32;
+        self.closed.of != Some(of) || age.is_none_or(|age| !(SignedDuration::ZERO..tick).contains(&age))
     }
 
     /// What would be shown, when the books have told all of it.
