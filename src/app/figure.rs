@@ -5,7 +5,8 @@ use jiff::Timestamp;
 use providers::model::{AccountName, Component, Identity};
 use providers::money::Currency;
 
-use super::spend::{Note, SpendLine, SpendView, drift, provider_of, reduced};
+use super::notes::{Note, drift};
+use super::spend::{SpendLine, SpendView, provider_of, reduced};
 use super::state::World;
 use crate::rules::spend::{
     Amounts, Billable, By, COMPONENTS, Cell, Charge, Entry, Evidence, Exact, Key, Period, Question, Report, Span,

@@ -9,6 +9,7 @@ pub mod keymap;
 pub mod layout;
 pub mod listing;
 pub mod message;
+pub mod notes;
 pub mod palette;
 pub mod preferences;
 pub mod ranges;

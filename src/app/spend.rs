@@ -7,14 +7,14 @@ use jiff::civil::Date;
 use jiff::{SignedDuration, Timestamp};
 use providers::model::{AccountName, Identity, ProviderName};
 use providers::money::Currency;
-use rust_decimal::Decimal;
 
 use super::listing::{Line, Listing};
+use super::notes::{Note, notes};
 use super::state::World;
 use crate::app::effect::Effect;
 use crate::rules::spend::{
-    Amounts, Answer, BalanceChange, Billable, By, Cell, Charge, Evidence, Exact, Group, Key, Period, Question, Range,
-    Report, Sums, adds_up, date_of, open_cells,
+    Amounts, Answer, Billable, By, Cell, Evidence, Exact, Group, Key, Period, Question, Range, Report, Sums, Terms,
+    adds_up, date_of, open_cells,
 };
 
 /// Decimal places of the amounts on the screen.
@@ -28,10 +28,6 @@ const NOTE_LINES: usize = 2;
 /// Each so many lines or resources add one tick to that, up to so many.
 const MANY: usize = 2000;
 const SLOWEST: usize = 6;
-/// What a balance lost beyond the books is told from so much of the charged amount on.
-const TOLERATED_PERCENT: i64 = 1;
-/// And from so much burn on: balances and polls are not of the same moment.
-const TOLERATED_BURN: SignedDuration = SignedDuration::from_mins(10);
 
 /// One line of the table.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -81,54 +77,6 @@ pub struct Spent {
     /// The present day, in the zone of the books.
     pub today: Date,
     as_of: Timestamp,
-}
-
-/// What one should know about a total.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Note {
-    /// The books are still being added up.
-    Unfinished,
-    /// No provider has told what it billed.
-    Estimate,
-    /// The books begin later than the period: for all accounts, or for one of several.
-    Since {
-        account: Option<AccountName>,
-        date: Date,
-    },
-    /// What may have been charged besides.
-    Possible {
-        currency: Currency,
-        amount: Exact,
-    },
-    /// In no total.
-    Prepaid {
-        currency: Currency,
-        amount: Exact,
-        unused: Exact,
-    },
-    /// What the providers billed, and our own figure where there is one.
-    Drift {
-        currency: Currency,
-        billed: Exact,
-        ours: Exact,
-    },
-    /// What left an account beyond what the books know; negative when less left it.
-    Unexplained {
-        account: AccountName,
-        currency: Currency,
-        amount: Exact,
-    },
-    PaidIn {
-        account: AccountName,
-        currency: Currency,
-        amount: Exact,
-    },
-    /// The last reading of an account's vouchers: they stand beside its money.
-    Voucher {
-        account: AccountName,
-        currency: Currency,
-        amount: Exact,
-    },
 }
 
 /// A question to the books, and the latest answer to it.
@@ -393,12 +341,14 @@ fn add_to(days: &mut BTreeMap<(Currency, Date), Amounts>, cell: &Cell) {
     day.add(&cell.terms, cell.evidence, cell.replaced, cell.amount, cell.gpu_ms);
 }
 
+/// What reduced cells differ in.
+type Kind = (Date, AccountName, Option<Billable>, Terms, Evidence, bool, Currency);
+
 /// The cells without what a grouping does not tell apart: far fewer. Names are left out, too: two of them for
 /// one resource would make two of it.
 pub(super) fn reduced(cells: &[Cell], by: By) -> Vec<Cell> {
     let nobody = AccountName::from("");
-    let mut places: BTreeMap<(Date, AccountName, Option<Billable>, _, Evidence, bool, Currency), (Exact, i64)> =
-        BTreeMap::new();
+    let mut places: BTreeMap<Kind, (Exact, i64)> = BTreeMap::new();
     for cell in cells {
         let by_account = matches!(by, By::Account | By::Provider | By::Instance);
         let account = if by_account { cell.account.clone() } else { nobody.clone() };
@@ -501,88 +451,4 @@ fn uneven(report: &Report) -> Vec<Currency> {
     }
     parts.retain(|_, parts| !adds_up(parts, CENTS));
     parts.into_keys().collect()
-}
-
-fn notes(world: &World, period: Period, total: &Sums, billed: bool, answer: &Answer, now: Timestamp) -> Vec<Note> {
-    let mut notes = Vec::new();
-    if answer.unfinished {
-        notes.push(Note::Unfinished);
-    }
-    if !billed && total.0.values().any(|amounts| !amounts.total().is_zero()) {
-        notes.push(Note::Estimate);
-    }
-    notes.extend(since(world, period, answer));
-    for (&currency, amounts) in &total.0 {
-        if !amounts.possible.is_zero() {
-            notes.push(Note::Possible { currency, amount: amounts.possible });
-        }
-    }
-    for change in &answer.balances {
-        notes.extend(unexplained(world, change, now));
-    }
-    for (&currency, amounts) in &total.0 {
-        if !amounts.prepaid.is_zero() {
-            notes.push(Note::Prepaid { currency, amount: amounts.prepaid, unused: amounts.unused });
-        }
-        notes.extend(drift(currency, amounts));
-    }
-    for change in &answer.balances {
-        let account = &change.account;
-        if !change.paid_in.amount.is_zero() {
-            let (currency, amount) = (change.paid_in.currency, Exact::of(change.paid_in.amount));
-            notes.push(Note::PaidIn { account: account.clone(), currency, amount });
-        }
-        if let Some((_, last)) = change.vouchers.filter(|(first, last)| first.amount.max(last.amount) > Decimal::ZERO) {
-            let (currency, amount) = (last.currency, Exact::of(last.amount));
-            notes.push(Note::Voucher { account: account.clone(), currency, amount });
-        }
-    }
-    notes
-}
-
-/// What was billed beside our own figure, where there is one and it differs.
-pub(super) fn drift(currency: Currency, amounts: &Amounts) -> Option<Note> {
-    let differs = amounts.drift().amount().round_dp(2) != Decimal::ZERO;
-    (differs && !amounts.replaced.is_zero()).then_some(Note::Drift {
-        currency,
-        billed: amounts.billed,
-        ours: amounts.replaced,
-    })
-}
-
-/// Since when the books are, where that is after the period began.
-fn since(world: &World, period: Period, answer: &Answer) -> Vec<Note> {
-    let zone = &world.spending.zone;
-    let late: Vec<(&AccountName, Date)> = answer
-        .since
-        .iter()
-        .map(|(account, since)| (account, date_of(*since, zone)))
-        .filter(|(_, date)| period.from < *date && *date < period.to)
-        .collect();
-    match late.as_slice() {
-        [] => Vec::new(),
-        [(_, date), ..] if late.len() == answer.since.len() && late.iter().all(|(_, other)| other == date) => {
-            vec![Note::Since { account: None, date: *date }]
-        }
-        late => {
-            late.iter().map(|(account, date)| Note::Since { account: Some((*account).clone()), date: *date }).collect()
-        }
-    }
-}
-
-/// What left an account and is in no book, from a sensible amount on.
-fn unexplained(world: &World, change: &BalanceChange, now: Timestamp) -> Option<Note> {
-    let (account, currency) = (&change.account, change.first.currency);
-    let of_account = world.spending.meter.open_spans(now).filter(|span| span.identity.account == *account);
-    let open: Exact = of_account
-        .filter(|span| span.terms.charge == Charge::Certain && span.rate.currency == currency)
-        .map(|span| Exact::over(span.rate, span.from.max(change.from), span.to.min(change.to)))
-        .sum();
-    let amount = change.unexplained(open);
-    let size = if amount < Exact::ZERO { -amount } else { amount };
-    let charged = (change.charged + open).amount() * Decimal::new(TOLERATED_PERCENT, 2);
-    let burn = world.fleet.burn_of(account).burn.of(currency);
-    let burn = Exact::over(burn, Timestamp::UNIX_EPOCH, Timestamp::UNIX_EPOCH + TOLERATED_BURN);
-    let tolerated = Exact::of(charged).max(burn).max(Exact::of(Decimal::new(1, 2)));
-    (size > tolerated).then(|| Note::Unexplained { account: account.clone(), currency, amount })
 }

@@ -12,7 +12,7 @@ use crate::app::spending::{SpentTotals, Unwatched};
 use crate::app::state::World;
 use crate::rules::fleet::Consequence;
 use crate::rules::memory::Memory;
-use crate::rules::spend::{Billing, Charged, Entries, Look, Meter, Summed, date_of};
+use crate::rules::spend::{Charged, Entries, Look, Meter, Summed, date_of};
 
 /// Takes the books' memory over.
 pub fn remember(world: &mut World, memory: &Memory) {
@@ -215,7 +215,7 @@ pub fn track_billing(world: &mut World) {
     for account in &world.fleet.accounts {
         let tells = providers::find(account.provider.as_str()).is_some_and(|entry| entry.capabilities.billed_history);
         if tells {
-            world.spending.billing.entry(account.name.clone()).or_insert_with(Billing::default);
+            world.spending.billing.entry(account.name.clone()).or_default();
         }
     }
 }

@@ -6,7 +6,8 @@ use providers::money::Currency;
 use ratatui::layout::Rect;
 
 use super::{account_name, amount, evidence, money, sign, today};
-use crate::app::spend::{Note, Spent};
+use crate::app::notes::Note;
+use crate::app::spend::Spent;
 use crate::rules::spend::{Evidence, Exact, Fx, Period, Sums};
 use crate::ui::format;
 use crate::ui::paint::{Paint, Run, Runs, dim, plain, run, runs_width};
