@@ -98,9 +98,8 @@ impl Asked {
         if same && (self.in_flight || self.version == version) {
             return None;
         }
-        if !same {
-            self.answer = None;
-        }
+        // What is known of the very same days stands until there is more.
+        self.answer.take_if(|answer| answer.question != question);
         self.question = Some(question.clone());
         (self.version, self.in_flight) = (version, true);
         Some(Effect::AskSpend(question))
