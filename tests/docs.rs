@@ -25,6 +25,7 @@ fn table() -> String {
     let places = [
         (Place::Fleet, "in Fleet"),
         (Place::Lists, "in Fleet and Storage"),
+        (Place::Spend, "in Spend"),
         (Place::Activity, "in Activity"),
         (Place::Everywhere, "everywhere"),
         (Place::Plan, "in a plan"),

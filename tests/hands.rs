@@ -512,6 +512,9 @@ fn every_action_is_found_by_its_word_and_by_its_sentence() {
             for text in [action.word(), &sentence] {
                 let mut story = three("10:00:00");
                 story.state.view.fixed.sentences = sentences.clone();
+                let keys = &story.state.view.fixed.keys;
+                let tab = Tab::ALL.into_iter().find(|tab| keys.of(*tab).any(|binding| binding.action == action));
+                story.state.view.tab = tab.expect("it counts in some view");
                 story.press(":");
                 story.paste(text);
                 let found = found(&story);

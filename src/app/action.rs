@@ -117,7 +117,14 @@ actions! {
     PageUp "page-up",
     First "first",
     Last "last",
+    /// In Spend: the range before.
+    Earlier "earlier",
+    Later "later",
+    Range "range",
+    /// Times as moments, or by how long ago they are.
+    Times "times",
     ShowFleet "fleet",
+    ShowSpend "spend",
     ShowStorage "storage",
     ShowActivity "activity",
     NextView "next-view",

@@ -15,6 +15,7 @@ pub enum Place {
     /// In the lists of what is rented: Fleet and Storage.
     Lists,
     Fleet,
+    Spend,
     Activity,
     /// In a plan's window.
     Plan,
@@ -43,7 +44,7 @@ const fn danger(place: Place, keys: &'static [Key], action: Action, hint: Msg, h
 }
 
 use Action as A;
-use Place::{Activity, Everywhere, Fleet, Lists, Plan};
+use Place::{Activity, Everywhere, Fleet, Lists, Plan, Spend};
 
 /// THE table. The order is that of footer and help.
 static STANDARD: &[Binding] = &[
@@ -65,6 +66,13 @@ static STANDARD: &[Binding] = &[
     binding(Lists, &[Key::char('b')], A::Page, None, Msg::HelpPage),
     binding(Fleet, &[Key::char('h'), Key::plain(Code::Left)], A::Fold, None, Msg::HelpFold),
     binding(Fleet, &[Key::char('l'), Key::plain(Code::Right)], A::Unfold, None, Msg::HelpUnfold),
+    binding(Spend, &[Key::char('h'), Key::plain(Code::Left)], A::Earlier, Some(Msg::HintEarlier), Msg::HelpEarlier),
+    binding(Spend, &[Key::char('l'), Key::plain(Code::Right)], A::Later, Some(Msg::HintLater), Msg::HelpLater),
+    binding(Spend, &[Key::char('w')], A::Range, Some(Msg::HintRange), Msg::HelpRange),
+    binding(Spend, &[Key::char('g')], A::Group, Some(Msg::HintGroup), Msg::HelpSpendGroup),
+    binding(Spend, &[Key::plain(Code::Enter)], A::Details, Some(Msg::HintBehind), Msg::HelpBehind),
+    binding(Spend, &[Key::char('T')], A::Times, None, Msg::HelpTimes),
+    binding(Spend, &[Key::char('y')], A::CopySsh, None, Msg::HelpCopySsh),
     binding(Activity, &[Key::char('u')], A::TakeBack, Some(Msg::HintTakeBack), Msg::HelpTakeBack),
     binding(Everywhere, &[Key::char('e')], A::Problem, None, Msg::HelpProblem),
     binding(Everywhere, &[Key::char('a')], A::Seen, None, Msg::HelpSeen),
@@ -76,6 +84,7 @@ static STANDARD: &[Binding] = &[
     binding(Everywhere, &[Key::plain(Code::Home)], A::First, None, Msg::HelpFirst),
     binding(Everywhere, &[Key::plain(Code::End)], A::Last, None, Msg::HelpLast),
     binding(Everywhere, &[Key::char('1')], A::ShowFleet, None, Msg::HelpShowFleet),
+    binding(Everywhere, &[Key::char('2')], A::ShowSpend, None, Msg::HelpShowSpend),
     binding(Everywhere, &[Key::char('3')], A::ShowStorage, None, Msg::HelpShowStorage),
     binding(Everywhere, &[Key::char('6')], A::ShowActivity, None, Msg::HelpShowActivity),
     binding(Everywhere, &[Key::plain(Code::Tab)], A::NextView, None, Msg::HelpNextView),
@@ -183,7 +192,7 @@ impl Bindings {
     /// Two meanings of one key in a view, and keys from which a slip of the finger does harm.
     fn mistakes(&self) -> Vec<(Action, KeyMistake)> {
         let mut found = Vec::new();
-        for places in [places_of(Tab::Fleet), places_of(Tab::Storage), places_of(Tab::Activity), &[Plan]] {
+        for places in Tab::ALL.map(places_of).into_iter().chain([[Plan].as_slice()]) {
             let here: Vec<(Key, &Binding)> = self
                 .0
                 .iter()
@@ -246,6 +255,7 @@ impl Bindings {
 fn places_of(tab: Tab) -> &'static [Place] {
     match tab {
         Tab::Fleet => &[Fleet, Lists, Everywhere],
+        Tab::Spend => &[Spend, Everywhere],
         Tab::Storage => &[Lists, Everywhere],
         Tab::Activity => &[Activity, Everywhere],
     }

@@ -3,6 +3,23 @@
 /// The smallest screen that shows anything but how small it is: columns and rows.
 pub const SMALLEST: (u16, u16) = (60, 16);
 
+/// What stands above the list of the Spend view, in rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Above {
+    /// Sums and what one should know about them.
+    pub sums: u16,
+    /// The height of the bars.
+    pub bars: u16,
+    /// Below the bars: what they are known by, and the days.
+    pub feet: u16,
+}
+
+impl Above {
+    pub fn height(&self) -> u16 {
+        self.sums + self.bars + self.feet
+    }
+}
+
 /// How the height of the screen is shared out, for painting and for moving alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
@@ -10,6 +27,8 @@ pub struct Frame {
     pub header: u16,
     /// Lines about accounts in trouble.
     pub trouble: u16,
+    /// Sums and bars above the list.
+    pub above: Above,
     /// Rows of the list, its head not counted.
     pub body: u16,
     /// The details below the list, their rule counted; 0 when they stand at the side or are off.
@@ -34,12 +53,32 @@ impl Frame {
         // Below, the details never take more than half of what the list could have.
         let below = details && side == 0 && rest >= 2 * Self::DETAILS;
         let details = if below { Self::DETAILS } else { 0 };
-        Frame { header, trouble, body: rest - details, details, footer, side }
+        Frame { header, trouble, above: Above::default(), body: rest - details, details, footer, side }
+    }
+
+    /// With so many lines of sums as there are, as far as there is room. A single day has no days to compare.
+    pub fn of_spend(width: u16, height: u16, trouble: usize, sums: u16, one_day: bool) -> Self {
+        let plain = Frame::of(width, height, false, trouble);
+        let (most, bars, feet) = match height {
+            0..20 => (2, 1, 1),
+            20..24 => (3, 2, 2),
+            24..28 => (4, 3, 2),
+            28..40 => (5, 4, 2),
+            _ => (6, 6, 2),
+        };
+        let (bars, feet) = if one_day { (1, 0) } else { (bars, feet) };
+        // A blank line below them, where there is room.
+        let gap = u16::from(height >= 28);
+        let mut above = Above { sums: sums.min(most) + gap, bars, feet: feet + gap };
+        if above.height() > plain.body {
+            above = Above::default();
+        }
+        Frame { above, body: plain.body - above.height(), ..plain }
     }
 
     /// What is at a cell of a screen of this width; anything may be asked for.
     pub fn spot(&self, width: u16, column: u16, row: u16) -> Spot {
-        let head = self.header + self.trouble;
+        let head = self.header + self.trouble + self.above.height();
         let list = width.saturating_sub(self.side);
         match row.checked_sub(head) {
             _ if column >= list => Spot::Elsewhere,

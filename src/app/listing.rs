@@ -8,6 +8,7 @@ use providers::model::{Action, Identity};
 
 use super::message::{GroupName, QuickName, SortName};
 use super::rows::{GroupKey, GroupSum};
+use super::spend::SpendLine;
 use crate::rules::filter::{Filter, FilterError};
 use crate::rules::saga::OpId;
 
@@ -19,6 +20,8 @@ pub enum Line {
     Resource(Identity),
     /// An action.
     Operation(OpId),
+    /// What was spent on something.
+    Spend(SpendLine),
 }
 
 /// The list of one view.

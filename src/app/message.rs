@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::rules::plan::Hindrance;
 use crate::rules::saga::Outcome;
+use crate::rules::spend::By;
 
 /// A text without arguments, or one that carries what its sentence needs.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,6 +24,10 @@ pub enum Msg {
     HintSort,
     HintGroup,
     HintQuick,
+    HintEarlier,
+    HintLater,
+    HintRange,
+    HintBehind,
     HintPalette,
     HintHelp,
     HintQuit,
@@ -46,6 +51,12 @@ pub enum Msg {
     HelpSsh,
     HelpCopySsh,
     HelpPage,
+    HelpEarlier,
+    HelpLater,
+    HelpRange,
+    HelpSpendGroup,
+    HelpBehind,
+    HelpTimes,
     HelpFold,
     HelpUnfold,
     HelpProblem,
@@ -57,6 +68,7 @@ pub enum Msg {
     HelpFirst,
     HelpLast,
     HelpShowFleet,
+    HelpShowSpend,
     HelpShowStorage,
     HelpShowActivity,
     HelpPalette,
@@ -102,6 +114,11 @@ pub enum Msg {
         reversed: bool,
     },
     GroupedBy(GroupName),
+    SpendBy(By),
+    /// There is nothing beyond the present range.
+    NoFuture,
+    /// Times are told by how long ago they are, or as moments.
+    TimesAgo(bool),
     QuickFilter(QuickName),
     ProtectedNow {
         name: String,

@@ -23,6 +23,8 @@ pub struct Spending {
     /// Today and this month, as of the last time that sums were brought up to date; `None` before the books
     /// have answered.
     pub totals: Option<SpentTotals>,
+    /// Rises whenever the books hold something that they did not hold before.
+    pub(super) version: u64,
     /// The day that the books were last asked for.
     pub(super) asked_for: Option<Date>,
     /// Accounts whose resources may belong elsewhere than the meter thinks: a person or the config said so.
@@ -58,6 +60,7 @@ impl Spending {
             billing: BTreeMap::new(),
             unwatched: Vec::new(),
             totals: None,
+            version: 0,
             asked_for: None,
             reassigned: BTreeSet::new(),
         }

@@ -10,12 +10,14 @@ use tui_input::Input;
 
 use super::action::{Action, Key};
 use super::columns::{ColumnChoice, Columns};
+use super::figure::Figure;
 use super::keymap::Bindings;
 use super::layout::{Frame, SMALLEST};
 use super::listing::{Line, Listing};
 use super::message::{GroupName, Msg, Shown};
 use super::palette::Palette;
 use super::preferences::Preferences;
+use super::ranges::RangeChoice;
 use super::rows;
 use super::shelf::Shelf;
 use super::spend::SpendView;
@@ -161,13 +163,14 @@ impl World {
 pub enum Tab {
     #[default]
     Fleet,
+    Spend,
     Storage,
     Activity,
 }
 
 impl Tab {
     /// In the order of their keys.
-    pub const ALL: [Tab; 3] = [Tab::Fleet, Tab::Storage, Tab::Activity];
+    pub const ALL: [Tab; 4] = [Tab::Fleet, Tab::Spend, Tab::Storage, Tab::Activity];
 }
 
 /// A key of the environment that could become an account.
@@ -290,6 +293,7 @@ impl View {
     pub fn list(&self) -> &Listing {
         match self.tab {
             Tab::Fleet => &self.fleet,
+            Tab::Spend => &self.spend.list,
             Tab::Storage => &self.storage,
             Tab::Activity => &self.activity,
         }
@@ -298,6 +302,7 @@ impl View {
     pub(super) fn list_mut(&mut self) -> &mut Listing {
         match self.tab {
             Tab::Fleet => &mut self.fleet,
+            Tab::Spend => &mut self.spend.list,
             Tab::Storage => &mut self.storage,
             Tab::Activity => &mut self.activity,
         }
@@ -315,7 +320,18 @@ impl View {
 
     /// How the screen is shared out now.
     pub fn frame(&self) -> Frame {
-        Frame::of(self.width, self.height, self.details, self.trouble)
+        self.frame_of(self.width, self.height)
+    }
+
+    /// How a screen of some size is shared out.
+    pub fn frame_of(&self, width: u16, height: u16) -> Frame {
+        match self.tab {
+            Tab::Spend => {
+                let one_day = self.spend.shown.as_ref().is_some_and(|shown| shown.period.len() == 1);
+                Frame::of_spend(width, height, self.trouble, self.spend.lines_above(width), one_day)
+            }
+            _ => Frame::of(width, height, self.details, self.trouble),
+        }
     }
 }
 
@@ -354,6 +370,10 @@ pub enum Modal {
         about: Problem,
         scroll: u16,
     },
+    /// Which days the Spend view shows.
+    Range(RangeChoice),
+    /// Where a figure comes from.
+    Figure(Box<Figure>),
     /// Leaving while actions are under way.
     Leave,
 }
@@ -418,12 +438,19 @@ pub enum Listener {
     Columns,
     /// A text that can be scrolled.
     Text,
+    Range,
+    /// Days that are being typed.
+    RangeField,
+    Figure,
     Leave,
 }
 
 impl Listener {
     pub fn is_text_field(self) -> bool {
-        matches!(self, Listener::Filter | Listener::Palette | Listener::NameField | Listener::Form)
+        matches!(
+            self,
+            Listener::Filter | Listener::Palette | Listener::NameField | Listener::Form | Listener::RangeField
+        )
     }
 }
 
@@ -439,6 +466,9 @@ impl View {
             Some(Modal::Assign(_)) => Listener::Form,
             Some(Modal::Columns { .. }) => Listener::Columns,
             Some(Modal::Help { .. } | Modal::Problem { .. }) => Listener::Text,
+            Some(Modal::Range(choice)) if choice.in_field() => Listener::RangeField,
+            Some(Modal::Range(_)) => Listener::Range,
+            Some(Modal::Figure(_)) => Listener::Figure,
             Some(Modal::Leave) => Listener::Leave,
         }
     }

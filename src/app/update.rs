@@ -1,5 +1,6 @@
 //! One event in, new state and effects out.
 
+mod figures;
 mod mouse;
 mod spend;
 mod view;
@@ -49,7 +50,7 @@ pub fn take(state: &mut State, event: Event, now: Timestamp) -> Vec<Effect> {
             list.stale |= !list.filter().is_empty();
         }
     }
-    let effects = match event {
+    let mut effects = match event {
         Event::World(event) => world::update(&mut state.world, event, now),
         Event::View(event) => {
             // A key is about the lines as they are, and where it leads the cursor nothing jumped.
@@ -63,6 +64,7 @@ pub fn take(state: &mut State, event: Event, now: Timestamp) -> Vec<Effect> {
         }
     };
     note_changes(state, now);
+    effects.extend(figures::ask(state, now));
     effects
 }
 
@@ -111,11 +113,16 @@ fn bring_up_to_date(state: &mut State, now: Timestamp) {
     state.view.trouble = accounts + state.world.spending.unwatched.len();
     let resort = quiet && state.view.modals.is_empty();
     // The header counts what the fleet's rows say, whatever view is shown.
-    let stale = state.view.fleet.stale || state.view.list().stale;
+    let stale = state.view.fleet.stale
+        || match state.view.tab {
+            Tab::Spend => figures::is_due(state, now),
+            _ => state.view.list().stale,
+        };
     if stale || (resort && state.view.list().unsorted) {
         rebuild(state, resort, now);
         windows::review_question(state, now);
     }
+    figures::refresh(state, now);
     let height = state.view.body_height();
     state.view.list_mut().keep_cursor(height);
 }
@@ -137,6 +144,7 @@ fn rebuild(state: &mut State, resort: bool, now: Timestamp) {
     }
     match view.tab {
         Tab::Fleet => {}
+        Tab::Spend => figures::rebuild(state, resort, now),
         Tab::Storage => shelf::rebuild(world, &mut view.storage, &mut view.shelf, resort, now),
         Tab::Activity => rows::rebuild_activity(world, &mut view.activity),
     }

@@ -13,6 +13,7 @@ mod meter;
 mod moment;
 mod period;
 mod question;
+mod range;
 mod report;
 mod rounding;
 mod sights;
@@ -28,8 +29,9 @@ pub use meter::{Entries, Meter, OpenLine, Running, State};
 pub use moment::From;
 pub use period::{Period, by_day, date_of, start_of};
 pub use question::{Answer, Assignment, BalanceChange, Entry, Question};
+pub use range::{Range, RangeMistake, parse_days};
 pub use report::{By, Group, Key, Report, open_cells};
-pub use rounding::{PLACES, share};
+pub use rounding::{PLACES, adds_up, share};
 pub use tally::{RowSums, Summed, Tally};
 
 use std::borrow::Cow;

@@ -82,7 +82,7 @@ fn subject<'a>(scene: &Scene<'a>) -> Subject<'a> {
         },
         Some(Line::Group(key)) => Subject::Group(key),
         Some(Line::Operation(op)) => scene.state.world.operations.get(op).map_or(Subject::Nothing, Subject::Operation),
-        None => Subject::Nothing,
+        Some(Line::Spend(_)) | None => Subject::Nothing,
     }
 }
 
@@ -404,7 +404,7 @@ fn total_cost(scene: &Scene, known: &Known<Instance>) -> Runs {
 fn spent(scene: &Scene, known: &Known<Instance>) -> Option<Runs> {
     let language = scene.look.language;
     let row = scene.state.world.spending.row(&known.identity, scene.now)?;
-    let whole = format::spent(&row.rental, scene);
+    let whole = format::sums(&row.rental, scene);
     let mut runs = vec![dim(format!("{}  ", language.word(Word::SpentSoFar)))];
     match row.since {
         Some(since) => {
@@ -414,7 +414,7 @@ fn spent(scene: &Scene, known: &Known<Instance>) -> Option<Runs> {
     }
     let day = scene.state.world.spending.tally.day();
     if let Some(month) = day.map(|day| day.month()) {
-        let of_month = format::spent(&row.month, scene);
+        let of_month = format::sums(&row.month, scene);
         runs.push(dim(language.word(Word::Comma)));
         runs.push(plain(language.phrase(&Phrase::InMonth { month, money: &of_month })));
     }

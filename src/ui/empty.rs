@@ -36,7 +36,7 @@ fn lines(scene: &Scene) -> Vec<Runs> {
         Tab::Activity => told(Word::NothingDone, Word::NothingDoneWhy),
         _ if world.fleet.accounts.iter().all(|account| account.as_of.is_none()) => loading(scene),
         Tab::Storage => told(Word::NothingIdle, Word::NothingIdleWhy),
-        Tab::Fleet => nothing_rented(scene),
+        Tab::Fleet | Tab::Spend => nothing_rented(scene),
     }
 }
 

@@ -42,7 +42,7 @@ pub fn paint(paint: &mut Paint, scene: &Scene, area: Rect) {
                     instance(paint, scene, &columns, y, known, here, grouping);
                 }
             }
-            Line::Operation(_) => {}
+            Line::Operation(_) | Line::Spend(_) => {}
         }
     }
 }
@@ -285,7 +285,7 @@ fn spent(paint: &mut Paint, scene: &Scene, columns: &Columns, y: u16, known: &Kn
         } else {
             ""
         };
-        let text = format!("{}{more}", format::spent(sums, scene).replacen(first.trim(), "", 1));
+        let text = format!("{}{more}", format::sums(sums, scene).replacen(first.trim(), "", 1));
         paint.right(column.x, y, column.width, &text, role);
     }
 }

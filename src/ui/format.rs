@@ -1,5 +1,6 @@
 //! Figures and cut texts: money, rates, ages, dates, sizes. Here, and only here, amounts are rounded.
 
+use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use providers::money::{Burn, Currency, Money, Rate};
@@ -11,7 +12,7 @@ use super::glyphs::Glyphs;
 use super::language::{Language, Unit};
 use super::look::Look;
 use super::scene::Scene;
-use crate::rules::spend::{Amounts, Sums};
+use crate::rules::spend::{Amounts, Period, Sums};
 
 /// The graphemes of a text that take room on the screen: what is left never speaks to the terminal.
 pub fn graphemes(text: &str) -> impl Iterator<Item = (&str, u16)> {
@@ -73,6 +74,29 @@ pub fn digits(amount: Decimal) -> String {
     grouped(amount, 2)
 }
 
+/// An amount that was spent, in digits: to the cent, and what is less than one is said to be.
+pub fn spent(amount: Decimal) -> String {
+    let least = Decimal::new(5, 3);
+    match amount {
+        _ if amount.is_zero() || amount.abs() >= least => grouped(amount, 2),
+        _ if amount.is_sign_negative() => "-<0.01".to_owned(),
+        _ => "<0.01".to_owned(),
+    }
+}
+
+/// The same with the sign of its currency: `$1,204.55`, `<$0.01`.
+pub fn spent_money(amount: Decimal, currency: Currency, glyphs: &Glyphs) -> String {
+    let digits = spent(amount);
+    let at = digits.find(|c: char| c.is_ascii_digit()).unwrap_or(0);
+    format!("{}{}{}", &digits[..at], symbol(currency, glyphs), &digits[at..])
+}
+
+/// GPU-milliseconds in hours, to a tenth.
+pub fn gpu_hours(milliseconds: i64) -> String {
+    let hours = Decimal::from(milliseconds) / Decimal::from(3_600_000);
+    if milliseconds > 0 && hours < Decimal::new(5, 2) { "<0.1".to_owned() } else { grouped(hours, 1) }
+}
+
 /// Digits with so many places and a mark at the thousands.
 fn grouped(amount: Decimal, places: u32) -> String {
     let mut rounded = amount.round_dp_with_strategy(places, RoundingStrategy::MidpointAwayFromZero);
@@ -107,16 +131,16 @@ pub fn money(money: Money, glyphs: &Glyphs) -> String {
 
 /// `$187.41 ¥88.20`: what was spent, `~` before what is partly assumed. The main currency comes first, and
 /// alone when nothing was spent in another.
-pub fn spent(sums: &Sums, scene: &Scene) -> String {
-    spent_to(sums, scene, |_| 2)
+pub fn sums(sums: &Sums, scene: &Scene) -> String {
+    sums_to(sums, scene, |_| 2)
 }
 
 /// The same in whole units, where they tell enough: `$187 ¥88`.
-pub fn spent_briefly(sums: &Sums, scene: &Scene) -> String {
-    spent_to(sums, scene, |amount| if amount < Decimal::TEN { 2 } else { 0 })
+pub fn sums_briefly(sums: &Sums, scene: &Scene) -> String {
+    sums_to(sums, scene, |amount| if amount < Decimal::TEN { 2 } else { 0 })
 }
 
-fn spent_to(sums: &Sums, scene: &Scene, places: impl Fn(Decimal) -> u32) -> String {
+fn sums_to(sums: &Sums, scene: &Scene, places: impl Fn(Decimal) -> u32) -> String {
     let first = scene.currency();
     let mut shown: Vec<(Currency, Amounts)> = sums.0.iter().map(|(currency, amounts)| (*currency, *amounts)).collect();
     shown.retain(|(_, amounts)| !amounts.total().is_zero());
@@ -127,12 +151,10 @@ fn spent_to(sums: &Sums, scene: &Scene, places: impl Fn(Decimal) -> u32) -> Stri
     let part = |(currency, amounts): &(Currency, Amounts)| {
         let about = if amounts.assumed.is_zero() { "" } else { "~" };
         let whole = amounts.total().amount();
-        let symbol = symbol(*currency, scene.look.glyphs);
-        // What costs next to nothing is not free.
-        if whole > Decimal::ZERO && whole < Decimal::new(5, 3) {
-            return format!("<{symbol}0.01");
+        match places(whole) {
+            2 => format!("{about}{}", spent_money(whole, *currency, scene.look.glyphs)),
+            places => format!("{about}{}{}", symbol(*currency, scene.look.glyphs), grouped(whole, places)),
         }
-        format!("{about}{symbol}{}", grouped(whole, places(whole)))
     };
     shown.iter().map(part).collect::<Vec<_>>().join(" ")
 }
@@ -225,6 +247,36 @@ pub fn moment(at: Timestamp, now: Timestamp, zone: &TimeZone, language: Language
         let year = (there.year() != here.year() && apart > HALF_A_YEAR).then_some(there.year());
         language.date(year, there.month(), there.day())
     }
+}
+
+/// A day, with its year when that is not the present one.
+pub fn day(date: Date, today: Date, language: Language) -> String {
+    language.date((date.year() != today.year()).then_some(date.year()), date.month(), date.day())
+}
+
+/// The same with its weekday.
+pub fn weekday(date: Date, today: Date, language: Language) -> String {
+    format!("{} {}", language.weekday(date.weekday()), day(date, today, language))
+}
+
+/// Days as people call them: one day, a year, days of one month, or from one day to another.
+pub fn period(period: Period, today: Date, language: Language) -> String {
+    let (first, last) = (period.from, period.to.yesterday().unwrap_or(period.from));
+    let year = (first.year() != today.year() || last.year() != today.year()).then_some(first.year());
+    match () {
+        () if first >= last => weekday(first, today, language),
+        () if first == first.first_of_year() && last == first.last_of_year() => language.year(first.year()),
+        () if first.first_of_month() == last.first_of_month() => {
+            language.days_of_month(year, first.month(), first.day(), last.day())
+        }
+        () => format!("{} - {}", day(first, today, language), day(last, today, language)),
+    }
+}
+
+/// A moment of the past with its day: `30 Nov 09:12`.
+pub fn instant(at: Timestamp, today: Date, zone: &TimeZone, language: Language) -> String {
+    let there = zone.to_datetime(at);
+    format!("{} {:02}:{:02}", day(there.date(), today, language), there.hour(), there.minute())
 }
 
 /// A share of 0.0 to 1.0: `97 %`.

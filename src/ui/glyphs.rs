@@ -35,6 +35,8 @@ pub struct Glyphs {
     pub corners: [&'static str; 4],
     /// Heights of a sparkline, lowest first.
     pub spark: [&'static str; 8],
+    /// How an amount is known: billed, counted by us, assumed.
+    pub evidence: [&'static str; 3],
     pub bar_full: &'static str,
     pub bar_empty: &'static str,
     /// Names of the arrow keys: up, down, left, right.
@@ -68,6 +70,7 @@ pub static UNICODE: Glyphs = Glyphs {
     vertical: "│",
     corners: ["╭", "╮", "╰", "╯"],
     spark: ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"],
+    evidence: ["═", "·", "~"],
     bar_full: "▇",
     bar_empty: "▁",
     arrows: ["↑", "↓", "←", "→"],
@@ -100,6 +103,7 @@ pub static ASCII: Glyphs = Glyphs {
     vertical: "|",
     corners: ["+", "+", "+", "+"],
     spark: ["_", ".", ":", "-", "=", "+", "*", "#"],
+    evidence: ["=", ".", "~"],
     bar_full: "#",
     bar_empty: ".",
     arrows: ["up", "down", "left", "right"],
@@ -126,8 +130,14 @@ impl Glyphs {
         let phases = Phase::ALL.map(|phase| self.phase(phase));
         let marks = [self.needs_you, self.marked, self.cursor, self.open, self.folded, self.dash, self.dot, self.times];
         let lines = [self.ellipsis, self.euro, self.horizontal, self.vertical, self.bar_full, self.bar_empty];
-        let signs =
-            phases.iter().chain(&marks).chain(&lines).chain(&self.corners).chain(&self.spark).chain(&self.arrows);
+        let signs = phases
+            .iter()
+            .chain(&marks)
+            .chain(&lines)
+            .chain(&self.evidence)
+            .chain(&self.corners)
+            .chain(&self.spark)
+            .chain(&self.arrows);
         let mut signs: Vec<char> = signs.flat_map(|sign| sign.chars()).filter(|c| !c.is_ascii()).collect();
         signs.sort_unstable();
         signs.dedup();
@@ -153,7 +163,9 @@ mod tests {
             let phases = Phase::ALL.map(|phase| set.phase(phase));
             let marks = [set.needs_you, set.marked, set.cursor, set.open, set.folded, set.dash, set.horizontal];
             let bars = [set.vertical, set.bar_full, set.bar_empty, set.done];
-            for sign in phases.iter().chain(&marks).chain(&bars).chain(&set.corners).chain(&set.spark) {
+            for sign in
+                phases.iter().chain(&marks).chain(&bars).chain(&set.evidence).chain(&set.corners).chain(&set.spark)
+            {
                 assert_eq!(sign.width(), 1, "{sign}");
             }
         }

@@ -93,8 +93,8 @@ fn parts(scene: &Scene, naming: Naming) -> Vec<Part> {
     if let Some(spent) = &world.spending.totals {
         let month = date_of(spent.as_of, &world.spending.zone).month();
         let told = match naming {
-            Naming::Full => format::spent,
-            Naming::Short => format::spent_briefly,
+            Naming::Full => format::sums,
+            Naming::Short => format::sums_briefly,
         };
         let (of_day, of_month) = (told(&spent.today, scene), told(&spent.month, scene));
         add(3, vec![plain(language.phrase(&Phrase::Today { money: &of_day }))]);
@@ -204,6 +204,7 @@ fn tabs(paint: &mut Paint, scene: &Scene, area: Rect) {
     let mut x = area.x + 1;
     let tabs = [
         (Meaning::ShowFleet, Tab::Fleet, Word::Fleet),
+        (Meaning::ShowSpend, Tab::Spend, Word::Spend),
         (Meaning::ShowStorage, Tab::Storage, Word::Storage),
         (Meaning::ShowActivity, Tab::Activity, Word::Activity),
     ];

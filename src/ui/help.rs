@@ -23,6 +23,7 @@ pub fn paint(paint: &mut Paint, scene: &Scene, room: Rect, scroll: u16) {
     for (place, word) in [
         (Place::Fleet, Word::Fleet),
         (Place::Lists, Word::InLists),
+        (Place::Spend, Word::Spend),
         (Place::Activity, Word::Activity),
         (Place::Plan, Word::InAPlan),
         (Place::Everywhere, Word::Everywhere),
@@ -127,6 +128,9 @@ fn signs(scene: &Scene, width: u16) -> Vec<Runs> {
     pairs.push(("s", language.word(Word::Spot)));
     pairs.push(("p", language.word(Word::Protected)));
     pairs.push(("~", language.word(Word::Estimated)));
+    let [billed, counted, _] = glyphs.evidence;
+    pairs.push((billed, language.word(Word::BilledByProvider)));
+    pairs.push((counted, language.word(Word::CountedByUs)));
     pairs.push(("?", language.word(Word::MayBeCharged)));
     pairs.push(("+", language.word(Word::PartUnknown)));
     pairs.push((glyphs.dash, language.word(Word::Unknown)));

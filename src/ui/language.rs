@@ -51,11 +51,35 @@ impl Language {
         }
     }
 
-    /// A month, 1 to 12.
-    pub fn month(self, month: i8) -> String {
+    /// `month` is 1 to 12.
+    pub fn month(self, month: i8) -> &'static str {
+        const ENGLISH: [&str; 12] =
+            ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+        const CHINESE: [&str; 12] =
+            ["1月", "2月", "3月", "4月", "5月", "6月", "7月", "8月", "9月", "10月", "11月", "12月"];
+        let at = usize::from(month.clamp(1, 12).unsigned_abs()) - 1;
         match self {
-            Language::English => english_month(month).to_owned(),
-            Language::Chinese => format!("{month}月"),
+            Language::English => ENGLISH[at],
+            Language::Chinese => CHINESE[at],
+        }
+    }
+
+    /// Days of one month, from the first to the last.
+    pub fn days_of_month(self, year: Option<i16>, month: i8, first: i8, last: i8) -> String {
+        let name = self.month(month);
+        match (self, year) {
+            (Language::English, Some(year)) => format!("{name} {first}-{last}, {year}"),
+            (Language::English, None) => format!("{name} {first}-{last}"),
+            (Language::Chinese, Some(year)) => format!("{year}年{name}{first}-{last}日"),
+            (Language::Chinese, None) => format!("{name}{first}-{last}日"),
+        }
+    }
+
+    /// A whole year.
+    pub fn year(self, year: i16) -> String {
+        match self {
+            Language::English => year.to_string(),
+            Language::Chinese => format!("{year}年"),
         }
     }
 
@@ -63,16 +87,11 @@ impl Language {
     pub fn date(self, year: Option<i16>, month: i8, day: i8) -> String {
         match (self, year) {
             (Language::English, year) => {
-                let month = english_month(month);
+                let month = self.month(month);
                 year.map_or(format!("{day} {month}"), |year| format!("{day} {month} {year}"))
             }
             (Language::Chinese, Some(year)) => format!("{year}年{month}月{day}日"),
             (Language::Chinese, None) => format!("{month}月{day}日"),
         }
     }
-}
-
-fn english_month(month: i8) -> &'static str {
-    const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-    MONTHS[usize::from(month.clamp(1, 12).unsigned_abs()) - 1]
 }

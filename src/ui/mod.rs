@@ -21,10 +21,13 @@ mod plan;
 mod popup;
 mod problem;
 mod scene;
+mod spend;
 mod storage;
 pub mod text;
 pub mod theme;
 
+#[cfg(test)]
+mod spend_tests;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
@@ -37,7 +40,6 @@ use ratatui::layout::{Position, Rect};
 
 use crate::app::action::Action;
 use crate::app::keymap::key_name;
-use crate::app::layout::Frame as Heights;
 use crate::app::state::{Modal, State, Tab};
 use paint::Paint;
 use scene::Scene;
@@ -63,7 +65,7 @@ fn screen(paint: &mut Paint, area: Rect, state: &State, now: Timestamp) -> Optio
         return None;
     }
     let scene = Scene::new(state, paint.look, now);
-    let heights = Heights::of(area.width, area.height, state.view.details, state.view.trouble);
+    let heights = state.view.frame_of(area.width, area.height);
     header::paint(paint, &scene, area);
     let trouble = Rect { y: area.y + heights.header, height: heights.trouble, ..area };
     header::trouble(paint, &scene, trouble);
@@ -71,14 +73,18 @@ fn screen(paint: &mut Paint, area: Rect, state: &State, now: Timestamp) -> Optio
     // One line of the list's room is its head.
     let list_width = area.width - heights.side;
     let inner = heights.list_width(area.width);
-    let list = Rect { y: trouble.bottom(), height: heights.body + 1, width: inner, ..area };
+    let list = Rect { y: trouble.bottom(), height: heights.above.height() + heights.body + 1, width: inner, ..area };
     let below = Rect { y: list.bottom(), height: heights.details, ..area };
     match state.view.tab {
+        // It has something to say also without lines.
+        Tab::Spend if !state.view.spend.list.lines.is_empty() || !state.world.fleet.accounts.is_empty() => {
+            spend::paint(paint, &scene, list, heights.above);
+        }
         // Without lines there are no details, so their room is free.
         _ if state.view.list().lines.is_empty() || state.view.offers_shown() => {
             empty::paint(paint, &scene, Rect { height: list.height + below.height, ..list });
         }
-        Tab::Fleet => fleet::paint(paint, &scene, list),
+        Tab::Fleet | Tab::Spend => fleet::paint(paint, &scene, list),
         Tab::Storage => storage::paint(paint, &scene, list),
         Tab::Activity => activity::paint(paint, &scene, list),
     }
@@ -114,6 +120,11 @@ fn screen(paint: &mut Paint, area: Rect, state: &State, now: Timestamp) -> Optio
             None
         }
         Some(Modal::Plan(question)) => plan::paint(paint, &scene, room, question),
+        Some(Modal::Range(choice)) => spend::paint_range(paint, &scene, room, choice),
+        Some(Modal::Figure(figure)) => {
+            spend::paint_figure(paint, &scene, room, figure);
+            None
+        }
         Some(Modal::Leave) => {
             leave::paint(paint, &scene, room);
             None

@@ -29,6 +29,7 @@ use crate::app::update::{start, update};
 use crate::rules::fleet::Account;
 use crate::rules::memory::{Collector, Memory};
 use crate::rules::settings::Rules;
+use crate::rules::spend::{Answer, Question};
 
 /// True colours on dark: every role has a colour of its own.
 pub fn look(language: Language) -> Look {
@@ -108,6 +109,31 @@ impl Story {
             self.world(WorldEvent::Tick);
         }
         self
+    }
+
+    /// The books are asked until nothing is open any more; each question gets its answer.
+    pub fn books(&mut self, answer: impl Fn(&Question) -> Answer) -> &mut Self {
+        loop {
+            let asked = self.questions();
+            if asked.is_empty() {
+                return self;
+            }
+            for question in asked {
+                self.event(Event::View(ViewEvent::Spend(Box::new(answer(&question)))));
+            }
+        }
+    }
+
+    /// What the books were asked since the last time.
+    pub fn questions(&mut self) -> Vec<Question> {
+        let (asked, rest): (Vec<Effect>, Vec<Effect>) =
+            self.effects.drain(..).partition(|effect| matches!(effect, Effect::AskSpend(_)));
+        self.effects = rest;
+        let question = |effect| match effect {
+            Effect::AskSpend(question) => Some(question),
+            _ => None,
+        };
+        asked.into_iter().filter_map(question).collect()
     }
 
     fn asked_at(&mut self, name: &str) -> Timestamp {

@@ -452,13 +452,14 @@ fn nasty() -> Story {
 }
 
 /// How many states of a screen have to bear any size.
-const STATES: usize = 13;
+const STATES: usize = 18;
 
 /// One of them.
 fn state(at: usize) -> Story {
     let mut story = match at {
         0 => fleet(),
         1 => under_way(),
+        13..18 => super::spend_tests::state(at - 13),
         2 => Story::offering(&[("runpod", "RUNPOD_API_KEY"), ("🦀", "训练")]),
         _ => nasty(),
     };

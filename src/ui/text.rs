@@ -58,6 +58,7 @@ pub fn sentences(language: Language) -> BTreeMap<Meaning, String> {
 pub fn view(tab: Tab) -> Word {
     match tab {
         Tab::Fleet => Word::Fleet,
+        Tab::Spend => Word::Spend,
         Tab::Storage => Word::Storage,
         Tab::Activity => Word::Activity,
     }

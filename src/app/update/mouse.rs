@@ -38,6 +38,12 @@ fn wheel(state: &mut State, by: i32) {
             step(&mut state.view, by as isize);
         }
         Listener::Text => scroll_text(state, by),
+        Listener::Figure => {
+            let height = state.view.height;
+            if let Some(Modal::Figure(figure)) = state.view.modals.last_mut() {
+                figure.scroll(by, height);
+            }
+        }
         Listener::Plan => {
             if let Some(Modal::Plan(Question { plan, scroll, .. })) = state.view.modals.last_mut() {
                 let last = plan.targets.len().saturating_sub(1);
@@ -49,6 +55,8 @@ fn wheel(state: &mut State, by: i32) {
         | Listener::NameField
         | Listener::Form
         | Listener::Columns
+        | Listener::Range
+        | Listener::RangeField
         | Listener::Leave => {}
     }
 }
@@ -82,6 +90,6 @@ fn clicked(state: &mut State, row: usize, now: Timestamp) {
     let before = state.view.last_click.replace((line.clone(), now));
     if before.is_some_and(|(clicked, at)| clicked == line && now.duration_since(at) < DOUBLE) {
         state.view.last_click = None;
-        details(&mut state.view);
+        details(state, now);
     }
 }

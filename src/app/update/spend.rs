@@ -20,6 +20,7 @@ pub fn remember(world: &mut World, memory: &Memory) {
     let is_known =
         |account: &AccountMemory| fleet.account(&account.name).is_some_and(|known| known.provider == account.provider);
     spending.meter = memory.meter(is_known);
+    spending.version += 1;
     spending.unwatched.clear();
     for account in &memory.accounts {
         if is_known(account) {
@@ -95,6 +96,7 @@ pub fn single(world: &mut World, consequences: &[Consequence], now: Timestamp) -
 fn note(world: &mut World, entries: &Entries) {
     if !entries.is_empty() {
         let spending = &mut world.spending;
+        spending.version += u64::from(!entries.spans.is_empty() || !entries.lumps.is_empty());
         spending.tally.note(entries, &spending.zone);
     }
 }
@@ -118,6 +120,7 @@ pub fn sum_up(world: &mut World, now: Timestamp) -> Effect {
 
 pub fn summed(world: &mut World, summed: Summed, now: Timestamp) {
     let spending = &mut world.spending;
+    spending.version += 1;
     spending.tally.answer(summed, &spending.zone);
     add_up(world, now);
 }

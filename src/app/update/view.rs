@@ -5,19 +5,21 @@ use providers::model::{AccountName, Action as Deed, Identity, Phase, ResourceKin
 use providers::text::clean;
 use tui_input::{Input, InputRequest};
 
-use super::{MESSAGE_STAYS, leave_now, mouse, resort, windows, world};
-use crate::app::action::{Action, Code, Key};
+use super::{MESSAGE_STAYS, figures, leave_now, mouse, resort, windows, world};
+use crate::app::action::{Action, Code, Key as Pressed};
 use crate::app::effect::Effect;
 use crate::app::event::{Guest, Intent, ViewEvent, WorldEvent};
 use crate::app::listing::Line;
 use crate::app::message::{GroupName, Msg, QuickName, Shown, SortName};
 use crate::app::palette::Palette;
 use crate::app::rows::{self, GroupKey};
+use crate::app::spend::SpendLine;
 use crate::app::state::{Listener, Modal, Press, Problem, Question, State, Tab, View};
 use crate::rules::memory::Collector;
 use crate::rules::plan::{self, Confirmation, Plan};
 use crate::rules::saga::{Confirmed, OpId, Step, confirm};
 use crate::rules::settings::Setting;
+use crate::rules::spend::{Billable, Key};
 
 /// The same key within this time of its last event is a key that is being held.
 const HELD: SignedDuration = SignedDuration::from_millis(150);
@@ -59,7 +61,7 @@ pub fn update(state: &mut State, event: ViewEvent, now: Timestamp) -> Vec<Effect
             vec![]
         }
         ViewEvent::Spend(answer) => {
-            state.view.spend.answered(*answer);
+            state.view.spend.answered(&answer);
             vec![]
         }
         ViewEvent::NotAdded(error) => {
@@ -73,8 +75,8 @@ pub(super) fn say(view: &mut View, message: Msg, now: Timestamp) {
     view.message = Some(Shown { message, until: now + MESSAGE_STAYS });
 }
 
-fn pressed(state: &mut State, key: Key, now: Timestamp) -> Vec<Effect> {
-    if key == Key::ctrl('c') {
+fn pressed(state: &mut State, key: Pressed, now: Timestamp) -> Vec<Effect> {
+    if key == Pressed::ctrl('c') {
         return leave_now(state, now);
     }
     let listener = state.view.listener();
@@ -100,6 +102,8 @@ fn pressed(state: &mut State, key: Key, now: Timestamp) -> Vec<Effect> {
         Listener::Plan => windows::in_plan(state, key, now),
         Listener::Columns => windows::in_columns(state, key),
         Listener::Text => windows::in_text(state, key),
+        Listener::Range | Listener::RangeField => figures::in_range(state, key, now),
+        Listener::Figure => figures::in_figure(state, key),
         Listener::Leave => match state.view.fixed.keys.action_in(state.view.tab, key) {
             Some(Action::Quit) => leave_now(state, now),
             _ => {
@@ -111,7 +115,7 @@ fn pressed(state: &mut State, key: Key, now: Timestamp) -> Vec<Effect> {
 }
 
 /// A key while the window is too small to show what it would do: the ways out, and what takes something back.
-fn unseen(state: &mut State, key: Key, now: Timestamp) -> Vec<Effect> {
+fn unseen(state: &mut State, key: Pressed, now: Timestamp) -> Vec<Effect> {
     match state.view.fixed.keys.action_in(state.view.tab, key) {
         // What is under way is told when there is room for it.
         Some(Action::Quit) if matches!(state.view.modals.last(), Some(Modal::Leave)) => leave_now(state, now),
@@ -122,8 +126,8 @@ fn unseen(state: &mut State, key: Key, now: Timestamp) -> Vec<Effect> {
 }
 
 /// Whether a key acts no more because it is being held: the terminal says so, or only the time between does.
-fn is_held(view: &View, listener: Listener, key: Key, now: Timestamp) -> bool {
-    let same = |before: Key| Key { repeat: false, ..before } == Key { repeat: false, ..key };
+fn is_held(view: &View, listener: Listener, key: Pressed, now: Timestamp) -> bool {
+    let same = |before: Pressed| Pressed { repeat: false, ..before } == Pressed { repeat: false, ..key };
     let last = view.last_key.filter(|(before, _)| same(*before));
     // Held down, it is still meant for who heard it first.
     let elsewhere = last.is_some() && view.last_press.is_some_and(|press| press.heard_by != listener);
@@ -164,6 +168,7 @@ fn pasted(state: &mut State, text: &str, now: Timestamp) {
             state.view.list_mut().set_filter(&filter);
         }
         Some(Modal::Assign(form)) => insert(if form.in_from { &mut form.from } else { &mut form.project }),
+        Some(Modal::Range(choice)) if choice.in_field() => insert(&mut choice.input),
         Some(Modal::Palette(palette)) => {
             insert(&mut palette.input);
             windows::search(state);
@@ -173,14 +178,14 @@ fn pasted(state: &mut State, text: &str, now: Timestamp) {
 }
 
 /// The number that a key stands for.
-fn digit(key: Key) -> Option<u8> {
+fn digit(key: Pressed) -> Option<u8> {
     match key.code {
         Code::Char(digit @ '1'..='9') => Some(digit as u8 - b'0'),
         _ => None,
     }
 }
 
-fn in_view(state: &mut State, key: Key, now: Timestamp) -> Vec<Effect> {
+fn in_view(state: &mut State, key: Pressed, now: Timestamp) -> Vec<Effect> {
     if state.view.offers_shown() {
         if let Some(number) = digit(key) {
             let at = state.view.offered.iter().position(|offered| offered.number == number);
@@ -233,6 +238,7 @@ pub(super) fn perform(state: &mut State, action: Action, now: Timestamp) -> Vec<
         Action::EditConfig => return vec![Effect::EditConfig],
         Action::Problem => problem(state, now),
         Action::ShowFleet => show(state, Tab::Fleet),
+        Action::ShowSpend => show(state, Tab::Spend),
         Action::ShowStorage => show(state, Tab::Storage),
         Action::ShowActivity => show(state, Tab::Activity),
         Action::NextView => {
@@ -257,8 +263,16 @@ pub(super) fn perform(state: &mut State, action: Action, now: Timestamp) -> Vec<
         }
         Action::Fold => fold(&mut state.view, true),
         Action::Unfold => fold(&mut state.view, false),
+        Action::Earlier => figures::shift(state, 1, now),
+        Action::Later => figures::shift(state, -1, now),
+        Action::Range => figures::choose_range(state),
+        Action::Times => {
+            state.view.spend.ago = !state.view.spend.ago;
+            let message = Msg::TimesAgo(state.view.spend.ago);
+            say(&mut state.view, message, now);
+        }
         Action::Mark => mark(state, now),
-        Action::Details => details(&mut state.view),
+        Action::Details => details(state, now),
         Action::Filter => {
             let before = state.view.list().filter_text.clone();
             state.view.modals.push(Modal::Filter { input: Input::new(before.clone()), before });
@@ -271,6 +285,7 @@ pub(super) fn perform(state: &mut State, action: Action, now: Timestamp) -> Vec<
             let order = next(orders, state.view.list().sort);
             sort_by(state, order, false, now);
         }
+        Action::Group if state.view.tab == Tab::Spend => figures::group(state, now),
         Action::Group => {
             let names =
                 [GroupName::Account, GroupName::Provider, GroupName::Project, GroupName::Market, GroupName::None];
@@ -305,6 +320,9 @@ pub(super) fn perform(state: &mut State, action: Action, now: Timestamp) -> Vec<
 }
 
 fn show(state: &mut State, tab: Tab) {
+    if tab == Tab::Spend && state.view.tab != tab {
+        state.view.spend.opened();
+    }
     state.view.tab = tab;
 }
 
@@ -330,7 +348,7 @@ fn takeable_here(state: &State) -> Option<OpId> {
     let operation = match state.view.list().cursor.as_ref()? {
         Line::Resource(identity) => state.world.operation_on(identity)?,
         Line::Operation(op) => state.world.operations.get(op)?,
-        Line::Group(_) => return None,
+        Line::Group(_) | Line::Spend(_) => return None,
     };
     operation.can_be_taken_back().then_some(operation.id)
 }
@@ -411,7 +429,11 @@ fn mark(state: &mut State, now: Timestamp) {
     step(&mut state.view, 1);
 }
 
-pub(super) fn details(view: &mut View) {
+pub(super) fn details(state: &mut State, now: Timestamp) {
+    if state.view.tab == Tab::Spend {
+        return figures::open(state, now);
+    }
+    let view = &mut state.view;
     match view.list().cursor.clone() {
         Some(Line::Group(key)) => {
             let folded = view.list().folded.contains(&key);
@@ -495,7 +517,12 @@ fn open_page(state: &mut State, now: Timestamp) -> Vec<Effect> {
 
 /// Where the instance under the cursor can be reached.
 fn endpoint(state: &State) -> Option<SshEndpoint> {
-    let known = state.world.fleet.instances.get(state.view.list().selected()?)?;
+    let list = state.view.list();
+    let identity = match &list.cursor {
+        Some(Line::Spend(SpendLine::Group(_, Key::Billable(_, Billable::Resource { identity, .. })))) => identity,
+        _ => list.selected()?,
+    };
+    let known = state.world.fleet.instances.get(identity)?;
     known.row.ssh.clone().filter(|_| known.phase() == Phase::Running)
 }
 

@@ -269,7 +269,7 @@ pub(super) fn in_columns(state: &mut State, key: Key) -> Vec<Effect> {
 }
 
 /// One key in a line of text. True when the text may have changed.
-fn edit(input: &mut Input, key: Key) -> bool {
+pub(super) fn edit(input: &mut Input, key: Key) -> bool {
     let request = match (key.code, key.ctrl) {
         (Code::Char('a'), true) | (Code::Home, _) => InputRequest::GoToStart,
         (Code::Char('e'), true) | (Code::End, _) => InputRequest::GoToEnd,

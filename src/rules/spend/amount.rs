@@ -26,6 +26,11 @@ impl Exact {
         Exact(i128::from(rate.picos()) * i128::from(ms.max(0)))
     }
 
+    /// What a rate of so many units of 1e-12 an hour comes to in so many milliseconds.
+    pub(super) fn of_picos(picos: i128, ms: i64) -> Self {
+        Exact(picos.saturating_mul(i128::from(ms)))
+    }
+
     /// From an amount of money, rounded to 1e-12 of the unit (half to even). Saturates far beyond any bill.
     pub fn of(amount: Decimal) -> Self {
         let rounded = amount.round_dp(PLACES);

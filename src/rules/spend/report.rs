@@ -10,7 +10,7 @@ use jiff::tz::TimeZone;
 use providers::model::{AccountName, Component, ProviderName};
 use providers::money::Currency;
 
-use super::{Amounts, Billable, Cell, Charge, Evidence, Exact, Meter, Period, Span, Sums, Terms, by_day};
+use super::{Amounts, Billable, Cell, Charge, Evidence, Exact, Meter, Period, Span, Sums, Terms, start_of};
 
 /// What spend is grouped by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -42,7 +42,7 @@ impl By {
 }
 
 /// What a group stands for.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Key {
     /// `None` for what belongs to no project.
     Project(Option<Arc<str>>),
@@ -160,47 +160,93 @@ impl Group {
     }
 }
 
-/// What tells one piece of what is open from another.
-type CellKey = (Date, AccountName, Option<Billable>, Terms, Evidence, Currency);
-
 /// What is open, in the same pieces as what the books answer: by day, or by resource over the whole period.
 pub fn open_cells(meter: &Meter, period: Period, by_resource: bool, zone: &TimeZone, now: Timestamp) -> Vec<Cell> {
     let (start, end) = (period.start(zone), period.end(zone));
-    let mut cells: BTreeMap<CellKey, (Exact, i64)> = BTreeMap::new();
-    let mut add = |day: Date, span: Span| {
-        let billable = by_resource.then(|| Billable::Resource { identity: span.identity.clone(), name: None });
-        let (amount, gpu_ms) = (span.amount(), span.gpu_ms());
-        let terms = Terms { gpus: 0, ..span.terms };
-        let key = (day, span.identity.account, billable, terms, span.evidence, span.rate.currency);
-        let cell = cells.entry(key).or_default();
-        cell.0 += amount;
-        cell.1 += gpu_ms;
-    };
-    for span in meter.open_spans(now) {
+    let spans = meter.open_spans(now).filter_map(|span| {
         let (from, to) = (span.from.max(start), span.to.min(end));
-        if from >= to {
+        (from < to).then_some(Span { from, to, ..span })
+    });
+    if by_resource { resource_cells(spans, period.from) } else { day_cells(spans, period, zone) }
+}
+
+/// What cells of one day, or of one resource, differ in.
+type Kind = (AccountName, Option<Billable>, Terms, Evidence, Currency);
+
+fn kind_of(span: &Span, billable: Option<Billable>) -> Kind {
+    let terms = Terms { gpus: 0, ..span.terms.clone() };
+    (span.identity.account.clone(), billable, terms, span.evidence, span.rate.currency)
+}
+
+fn cell((account, billable, terms, evidence, currency): Kind, day: Date, amount: Exact, gpu_ms: i64) -> Cell {
+    Cell { day, account, billable, terms, evidence, replaced: false, currency, amount, gpu_ms }
+}
+
+fn resource_cells(spans: impl Iterator<Item = Span>, day: Date) -> Vec<Cell> {
+    let mut cells: BTreeMap<Kind, (Exact, i64)> = BTreeMap::new();
+    for span in spans {
+        let billable = Billable::Resource { identity: span.identity.clone(), name: None };
+        let sum = cells.entry(kind_of(&span, Some(billable))).or_default();
+        sum.0 += span.amount();
+        sum.1 += span.gpu_ms();
+    }
+    cells.into_iter().map(|(kind, (amount, gpu_ms))| cell(kind, day, amount, gpu_ms)).collect()
+}
+
+/// What the spans of one kind come to, day by day.
+struct Days {
+    /// On the first and the last day of a span, which it covers in part.
+    edges: Vec<(Exact, i64)>,
+    /// By how much the rate and the GPUs of those who cover the whole day change with it.
+    steps: Vec<(i128, i64)>,
+}
+
+/// Cuts spans within a period into its days. What covers many days whole costs no more than what covers two:
+/// a machine may run for months without a change.
+fn day_cells(spans: impl Iterator<Item = Span>, period: Period, zone: &TimeZone) -> Vec<Cell> {
+    let days: Vec<Date> = period.days().collect();
+    let mut bounds: Vec<Timestamp> = days.iter().map(|day| start_of(*day, zone)).collect();
+    bounds.push(period.end(zone));
+    // The last day that has begun by then.
+    let day_of = |at: Timestamp| bounds[..days.len()].partition_point(|bound| *bound <= at).saturating_sub(1);
+    let mut kinds: BTreeMap<Kind, Days> = BTreeMap::new();
+    for span in spans {
+        let sums = kinds
+            .entry(kind_of(&span, None))
+            .or_insert_with(|| Days { edges: vec![(Exact::ZERO, 0); days.len()], steps: vec![(0, 0); days.len() + 1] });
+        let (first, last) = (day_of(span.from), day_of(span.to));
+        let mut edge = |day: usize, from: Timestamp, to: Timestamp| {
+            let part = Span { from, to, ..span.clone() };
+            sums.edges[day].0 += part.amount();
+            sums.edges[day].1 += part.gpu_ms();
+        };
+        if first == last {
+            edge(first, span.from, span.to);
             continue;
         }
-        if by_resource {
-            add(period.from, Span { from, to, ..span });
-        } else {
-            for (day, from, to) in by_day(from, to, zone) {
-                add(day, Span { from, to, ..span.clone() });
+        edge(first, span.from, bounds[first + 1]);
+        edge(last, bounds[last], span.to);
+        let (picos, gpus) = (i128::from(span.rate.picos()), i64::from(span.terms.gpus));
+        sums.steps[first + 1].0 += picos;
+        sums.steps[first + 1].1 += gpus;
+        sums.steps[last].0 -= picos;
+        sums.steps[last].1 -= gpus;
+    }
+    let mut cells = Vec::new();
+    for (kind, sums) in kinds {
+        let (mut picos, mut gpus) = (0, 0);
+        for (at, day) in days.iter().enumerate() {
+            picos += sums.steps[at].0;
+            gpus += sums.steps[at].1;
+            let ms = bounds[at + 1].as_millisecond() - bounds[at].as_millisecond();
+            let amount = sums.edges[at].0 + Exact::of_picos(picos, ms);
+            let gpu_ms = sums.edges[at].1 + gpus * ms;
+            if !amount.is_zero() || gpu_ms != 0 {
+                cells.push(cell(kind.clone(), *day, amount, gpu_ms));
             }
         }
     }
-    let cell = |((day, account, billable, terms, evidence, currency), (amount, gpu_ms))| Cell {
-        day,
-        account,
-        billable,
-        terms,
-        evidence,
-        replaced: false,
-        currency,
-        amount,
-        gpu_ms,
-    };
-    cells.into_iter().map(cell).collect()
+    cells
 }
 
 #[cfg(test)]
@@ -285,6 +331,43 @@ mod tests {
     }
 
     proptest! {
+        /// Cut into days, spans come to the same as each cut by itself.
+        #[test]
+        fn days_come_to_what_each_span_is_on_them(
+            spans in prop::collection::vec((0i64..40 * 86_400_000, 1i64..40 * 86_400_000, 1i64..9_000_000_000_000, 0u32..9), 0..12),
+            zone in prop::sample::select(vec!["UTC", "Asia/Shanghai", "America/New_York", "Europe/Berlin", "Australia/Lord_Howe", "America/Santiago", "Pacific/Apia"]),
+        ) {
+            let zone = TimeZone::get(zone).unwrap();
+            let period = Period { from: "2026-03-01".parse().unwrap(), to: "2026-04-10".parse().unwrap() };
+            let (start, end) = (period.start(&zone), period.end(&zone));
+            let identity = providers::model::Identity {
+                account: "team".into(),
+                kind: providers::model::ResourceKind::Instance,
+                id: providers::model::ResourceId::new("a"),
+                generation: 0,
+            };
+            let spans: Vec<Span> = spans.iter().filter_map(|(from, length, picos, gpus)| {
+                let from = start + jiff::SignedDuration::from_millis(*from);
+                let to = (from + jiff::SignedDuration::from_millis(*length)).min(end);
+                let terms = Terms { gpus: *gpus, ..cell(None, Component::Compute, "0").terms };
+                let rate = providers::money::Rate::from_picos(*picos, Currency::USD);
+                let span = Span { identity: identity.clone(), terms, rate, from, to, evidence: Evidence::Observed };
+                (from < to).then_some(span)
+            }).collect();
+            let mut expected: BTreeMap<Date, (Exact, i64)> = BTreeMap::new();
+            for span in &spans {
+                for (day, from, to) in super::super::by_day(span.from, span.to, &zone) {
+                    let part = Span { from, to, ..span.clone() };
+                    let sum = expected.entry(day).or_default();
+                    sum.0 += part.amount();
+                    sum.1 += part.gpu_ms();
+                }
+            }
+            let found: BTreeMap<Date, (Exact, i64)> =
+                day_cells(spans.into_iter(), period, &zone).into_iter().map(|cell| (cell.day, (cell.amount, cell.gpu_ms))).collect();
+            prop_assert_eq!(found, expected);
+        }
+
         /// However cells are grouped, they come to the same total; shared out, too.
         #[test]
         fn no_grouping_changes_the_total(cells in prop::collection::vec((0usize..4, 0usize..6, 0i64..9_000_000_000_000_000), 0..40)) {

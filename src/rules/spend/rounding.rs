@@ -1,6 +1,6 @@
 //! Rounding at the edge: parts are rounded so that they add up to the rounded whole.
 
-use rust_decimal::Decimal;
+use rust_decimal::{Decimal, RoundingStrategy};
 
 use super::Exact;
 
@@ -29,6 +29,13 @@ pub fn share(parts: &[Exact], whole: Decimal, places: u32) -> Vec<Decimal> {
     rounded
 }
 
+/// Whether parts that are rounded each for itself, as people do, come to their rounded sum.
+pub fn adds_up(parts: &[Exact], places: u32) -> bool {
+    let rounded = |amount: Decimal| amount.round_dp_with_strategy(places, RoundingStrategy::MidpointAwayFromZero);
+    let whole = rounded(parts.iter().copied().sum::<Exact>().amount());
+    parts.iter().map(|part| rounded(part.amount())).sum::<Decimal>() == whole
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -46,6 +53,15 @@ mod tests {
         let whole = parts.iter().copied().sum::<Exact>().amount().round_dp(2);
         let shares: Vec<String> = share(&parts, whole, 2).iter().map(ToString::to_string).collect();
         assert_eq!((whole.to_string().as_str(), shares), ("1.00", vec!["0.34".into(), "0.33".into(), "0.33".into()]));
+    }
+
+    /// COST-16: three rows of 0.33 under a total of 1.00.
+    #[test]
+    fn rows_that_do_not_come_to_their_total_are_known() {
+        let rows = |amounts: &[&str]| amounts.iter().map(|text| exact(text)).collect::<Vec<_>>();
+        assert!(!adds_up(&rows(&["0.333", "0.333", "0.333"]), 2));
+        assert!(adds_up(&rows(&["0.33", "0.33", "0.34"]), 2));
+        assert!(adds_up(&[], 2));
     }
 
     proptest! {

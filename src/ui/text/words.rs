@@ -183,6 +183,55 @@ words! {
     ComputeBilled,
     CostsMoreWhileStopped,
     AddressBilled,
+    // What was spent.
+    Spend,
+    Amount,
+    Compute,
+    Disk,
+    StorageHead,
+    OtherHead,
+    WasteHead,
+    GpuHours,
+    Share,
+    Instance,
+    Provider,
+    Component,
+    Day,
+    Total,
+    RowsRounded,
+    NotInConfig,
+    Billed,
+    Observed,
+    Inferred,
+    Assumed,
+    BilledByProvider,
+    CountedByUs,
+    ReadingBooks,
+    NothingSpent,
+    BooksEmpty,
+    SpendWhy,
+    StillAdding,
+    AnEstimate,
+    Today,
+    Times,
+    Dearest,
+    Entries,
+    StillRunning,
+    OurFigure,
+    ReplacedWhy,
+    NoEntry,
+    WhichDays,
+    TodayOnly,
+    ThisWeek,
+    ThisMonth,
+    MonthBefore,
+    NinetyDays,
+    ThisYear,
+    FromTo,
+    NoDate,
+    DaysReversed,
+    DaysAhead,
+    DaysTooMany,
 }
 
 /// A text with arguments. Figures come ready for the screen.
@@ -386,6 +435,56 @@ pub enum Phrase<'a> {
     },
     AMonth {
         money: &'a str,
+    },
+    // What was spent.
+    /// Sums of several currencies in one.
+    InAll {
+        money: &'a str,
+    },
+    BooksSince {
+        date: &'a str,
+    },
+    /// `None` for all accounts.
+    CountedSince {
+        account: Option<&'a str>,
+        date: &'a str,
+    },
+    MoreMayBeCharged {
+        money: &'a str,
+    },
+    PrepaidAmount {
+        money: &'a str,
+        unused: Option<&'a str>,
+    },
+    /// What was billed, and our own figure for it.
+    Drift {
+        billed: &'a str,
+        ours: &'a str,
+    },
+    Unexplained {
+        account: &'a str,
+        money: &'a str,
+        /// Less left the account than the books say.
+        less: bool,
+    },
+    PaidIn {
+        account: &'a str,
+        money: &'a str,
+    },
+    VoucherBeside {
+        account: &'a str,
+        money: &'a str,
+    },
+    /// The highest bar.
+    Peak {
+        money: &'a str,
+    },
+    DaysFrom {
+        date: &'a str,
+        count: i32,
+    },
+    GpuHours {
+        hours: &'a str,
     },
     // What costs without working.
     AttachedToStopped {
