@@ -476,6 +476,29 @@ fn an_account_whose_key_opens_another_one_keeps_its_rows() {
     story.hides("the key opens another account");
 }
 
+/// What somebody was told once is no news at the next start.
+#[test]
+fn an_account_that_is_known_to_be_unwatched_is_not_told_of_again() {
+    let known = Known::new(identity("old", "a"), running("a", "2"), at("09:59:50"));
+    for (unwatched_noted, told) in [(false, 1), (true, 0)] {
+        let account = AccountMemory {
+            name: "old".into(),
+            provider: "vast".into(),
+            as_of: Some(at("09:59:50")),
+            last_complete: None,
+            tenant: None,
+            balance: None,
+            instances_seen: None,
+            storage_seen: None,
+            billed_to: None,
+            unwatched_noted,
+        };
+        let mut story = Story::opened(&["me"], "10:00:00");
+        story.remember(Memory { accounts: vec![account], instances: vec![known.clone()], ..Memory::default() });
+        assert_eq!(story.state.world.spending.unwatched.len(), told);
+    }
+}
+
 /// STATE-02: who only looks on asks nobody, writes nothing and sends nothing, whatever is pressed.
 #[test]
 fn a_second_screen_performs_no_world_effects_until_it_takes_over() {

@@ -254,6 +254,8 @@ fn adopt(
     if read_only {
         notices.push(LedgerNotice::Newer);
     }
+    // Room for all statements that one import of billed lines uses in turn.
+    main.set_prepared_statement_cache_capacity(64);
     Ok(Ledger { main, durable: None, place, read_only, zone: TimeZone::UTC })
 }
 

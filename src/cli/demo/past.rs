@@ -60,7 +60,7 @@ fn past(rented: &Rented, rules: &Rules, now: Timestamp) -> Keep {
                 fleet.absorb_found(&identity, Found::NoSuchId, at);
             }
         }
-        let longest_gap = if at == now - OUTAGE.1 { GAP } else { NO_GAP };
+        let longest_gap = if at == now - OUTAGE.0 || at == now - OUTAGE.1 { GAP } else { NO_GAP };
         for kind in [ResourceKind::Instance, ResourceKind::Storage] {
             let look = Look { account: name.clone(), kind, now: at, longest_gap };
             entries.append(meter.look_at(&look, &fleet, &settings, at, None));

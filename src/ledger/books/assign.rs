@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use providers::model::Identity;
+use jiff::Timestamp;
+use providers::model::{Component, Identity, ResourceKind};
 use rusqlite::{OptionalExtension, params};
 
 use super::pieces::{self, Piece};
@@ -64,7 +65,7 @@ impl Books<'_> {
     fn give(
         &mut self,
         item: &mut Item,
-        component: providers::model::Component,
+        component: Component,
         amount: Amount,
         from: i64,
         terms: i64,
@@ -117,13 +118,13 @@ impl Books<'_> {
         Ok(())
     }
 
-    fn last_look(&self, identity: &Identity) -> Result<Option<jiff::Timestamp>, LedgerError> {
+    fn last_look(&self, identity: &Identity) -> Result<Option<Timestamp>, LedgerError> {
         let mut statement = self.connection.prepare_cached(ACCOUNT)?;
         let state: Option<String> = statement.query_row([identity.account.as_str()], |row| row.get(0)).optional()?;
         let memory = state.as_deref().and_then(row::read::<AccountMemory>);
         Ok(memory.and_then(|memory| match identity.kind {
-            providers::model::ResourceKind::Instance => memory.instances_seen,
-            providers::model::ResourceKind::Storage => memory.storage_seen,
+            ResourceKind::Instance => memory.instances_seen,
+            ResourceKind::Storage => memory.storage_seen,
         }))
     }
 }

@@ -7,6 +7,7 @@ use rusqlite::{Connection, Row, params};
 use rust_decimal::Decimal;
 
 use super::ask::Reader;
+use super::sums::time;
 use crate::ledger::{LedgerError, row};
 use crate::rules::fleet::AsOf;
 use crate::rules::spend::BalanceChange;
@@ -85,8 +86,8 @@ pub fn changes(reader: &Reader, from: Timestamp, to: Timestamp) -> Result<Vec<Ba
         let paid_in = rises.filter(|rise| *rise > Decimal::ZERO).sum();
         changes.push(BalanceChange {
             account: AccountName::from(account.as_str()),
-            from: super::sums::time(first.at),
-            to: super::sums::time(last.at),
+            from: time(first.at),
+            to: time(last.at),
             first: first.cash,
             last: last.cash,
             paid_in: Money::new(paid_in, currency),

@@ -4,13 +4,14 @@ use std::collections::HashMap;
 
 use jiff::tz::TimeZone;
 use providers::model::{AccountName, Component, Identity};
+use providers::money::Currency;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::pieces::{self, Piece};
 use super::sums::{Deltas, Progress};
 use super::terms::{Dictionary, Sort, Standing, component_number, line_number};
 use crate::ledger::{LedgerError, row};
-use crate::rules::spend::{Entries, Exact, Lump, Span};
+use crate::rules::spend::{Entries, Evidence, Exact, Lump, Span, Terms};
 
 const BOOK: &str = "SELECT key FROM book WHERE account = $1";
 const NEW_BOOK: &str = "INSERT INTO book (account) VALUES ($1)";
@@ -181,12 +182,7 @@ impl<'t> Books<'t> {
         Ok(())
     }
 
-    fn counting(
-        &mut self,
-        terms: crate::rules::spend::Terms,
-        currency: providers::money::Currency,
-        evidence: crate::rules::spend::Evidence,
-    ) -> Result<i64, LedgerError> {
+    fn counting(&mut self, terms: Terms, currency: Currency, evidence: Evidence) -> Result<i64, LedgerError> {
         self.dictionary.key(self.connection, &Sort { terms, currency, evidence, standing: Standing::Counts })
     }
 
