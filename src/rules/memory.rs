@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::fleet::{AsOf, Known};
 use super::saga::Operation;
 use super::settings::Setting;
-use super::spend::{Entries, Meter, Running};
+use super::spend::{Entries, Horizon, Meter, Running};
 
 /// An account as last seen.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -24,10 +24,10 @@ pub struct AccountMemory {
     pub balance: Option<AsOf<Balance>>,
     /// Of the last list of instances that was read: their open lines reach as far.
     #[serde(default)]
-    pub instances_seen: Option<Timestamp>,
+    pub instances_seen: Option<Horizon>,
     /// The same of storage.
     #[serde(default)]
-    pub storage_seen: Option<Timestamp>,
+    pub storage_seen: Option<Horizon>,
     /// What the provider billed is in the books up to then.
     #[serde(default)]
     pub billed_to: Option<Timestamp>,
@@ -74,7 +74,7 @@ impl Memory {
     /// last look.
     pub fn meter(&self, watched: impl Fn(&AccountMemory) -> bool) -> Meter {
         let horizons = self.accounts.iter().flat_map(|account| {
-            let of = |kind, at: Option<Timestamp>| at.map(|at| ((account.name.clone(), kind), at));
+            let of = |kind, seen: Option<Horizon>| seen.map(|seen| ((account.name.clone(), kind), seen));
             [of(ResourceKind::Instance, account.instances_seen), of(ResourceKind::Storage, account.storage_seen)]
         });
         let mut meter = Meter::new(self.running.iter().cloned().collect(), horizons.flatten());

@@ -25,7 +25,7 @@ pub use cell::{Amounts, Billable, COMPONENTS, Cell, Sums};
 pub use exchange::{Exchange, Fx, Joined};
 pub use lines::Look;
 use lines::{Charged, Seen};
-pub use meter::{Entries, Meter, OpenLine, Running, State};
+pub use meter::{Entries, Horizon, Meter, OpenLine, Running, State};
 pub use moment::From;
 pub use period::{Period, by_day, date_of, start_of};
 pub use question::{Answer, Assignment, BalanceChange, Entry, Question};

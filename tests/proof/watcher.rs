@@ -8,7 +8,7 @@ use providers::model::{AccountName, Identity, ResourceKind};
 use providers::provider::{Found, Part, Poll, Reading};
 use rentop::rules::fleet::{Account, Consequence, Fleet};
 use rentop::rules::settings::Settings;
-use rentop::rules::spend::{Entries, Look, Meter, Running, Span};
+use rentop::rules::spend::{Entries, Horizon, Look, Meter, Running, Span};
 
 use crate::world::{Dice, LONGEST_GAP, Row, World, may_be_lost};
 
@@ -21,7 +21,7 @@ pub struct Watcher {
     pub spans: Vec<Span>,
     /// What outlives the program.
     open: BTreeMap<Identity, Running>,
-    horizons: BTreeMap<(AccountName, ResourceKind), Timestamp>,
+    horizons: BTreeMap<(AccountName, ResourceKind), Horizon>,
     /// What every poll that was written down added.
     pub kept: Vec<(usize, Timestamp, Entries)>,
 }

@@ -12,7 +12,7 @@ use crate::rules::fleet::Known;
 use crate::rules::memory::{AccountMemory, Collector};
 use crate::rules::samples::{at, error, fleet, identity, instance, listed};
 use crate::rules::settings::Rules;
-use crate::rules::spend::{Assignment, Exact, OpenLine, Running, State as Charged, Sums, Terms};
+use crate::rules::spend::{Assignment, Exact, Horizon, OpenLine, Running, State as Charged, Sums, Terms};
 
 /// A collector over one account at a provider with billed records.
 struct Books {
@@ -182,7 +182,7 @@ fn remembered(account: &str) -> Memory {
             last_complete: Some(at("09:00:00")),
             tenant: None,
             balance: None,
-            instances_seen: Some(at("09:00:00")),
+            instances_seen: Some(Horizon { at: at("09:00:00"), longest_gap: jiff::SignedDuration::from_secs(45) }),
             storage_seen: None,
             billed_to: None,
             unwatched_noted: false,

@@ -122,9 +122,10 @@ impl Books<'_> {
         let mut statement = self.connection.prepare_cached(ACCOUNT)?;
         let state: Option<String> = statement.query_row([identity.account.as_str()], |row| row.get(0)).optional()?;
         let memory = state.as_deref().and_then(row::read::<AccountMemory>);
-        Ok(memory.and_then(|memory| match identity.kind {
+        let last = memory.and_then(|memory| match identity.kind {
             ResourceKind::Instance => memory.instances_seen,
             ResourceKind::Storage => memory.storage_seen,
-        }))
+        });
+        Ok(last.map(|last| last.at))
     }
 }

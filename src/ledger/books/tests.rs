@@ -479,7 +479,11 @@ fn what_is_open_is_assigned_from_its_time_on() {
         state: State { running: true, started_at: None, granularity: providers::model::Granularity::Exact },
     };
     let look = Entries { open: [(pod("a"), Some(running))].into(), ..Entries::default() };
-    let account = AccountMemory { instances_seen: Some(at("10:00")), balance: None, ..account() };
+    let account = AccountMemory {
+        instances_seen: Some(Horizon { at: at("10:00"), longest_gap: jiff::SignedDuration::from_secs(45) }),
+        balance: None,
+        ..account()
+    };
     ledger.keep(&Keep { account, instances: vec![], storage: vec![], entries: look }).unwrap();
     let open = |ledger: &mut Ledger| {
         let (memory, _) = ledger.recall(at("10:00")).unwrap();

@@ -10,7 +10,7 @@ use providers::money::Currency;
 use providers::provider::{Found, Part, Poll};
 use rust_decimal::Decimal;
 
-use super::{Amounts, Entries, Exact, Look, Lump, Meter, Running, Span, Sums, by_day};
+use super::{Amounts, Entries, Exact, Horizon, Look, Lump, Meter, Running, Span, Sums, by_day};
 use crate::rules::fleet::{Consequence, Fleet};
 use crate::rules::samples::fleet;
 use crate::rules::settings::Settings;
@@ -23,7 +23,7 @@ pub struct Watch {
     pub spans: Vec<Span>,
     pub lumps: Vec<Lump>,
     open: BTreeMap<Identity, Running>,
-    horizons: BTreeMap<(AccountName, ResourceKind), Timestamp>,
+    horizons: BTreeMap<(AccountName, ResourceKind), Horizon>,
 }
 
 impl Watch {

@@ -89,11 +89,12 @@ impl Entries {
 }
 
 /// The last look at one kind of an account's resources.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Horizon {
-    at: Timestamp,
-    /// `None` before the first look of this process.
-    longest_gap: Option<SignedDuration>,
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Horizon {
+    /// In whole milliseconds.
+    pub at: Timestamp,
+    /// A look that comes later than so leaves a gap.
+    pub longest_gap: SignedDuration,
 }
 
 /// Up to when a resource that is gone was charged.
@@ -121,15 +122,14 @@ impl Meter {
     /// A meter as the books have it: what was open, and how far each account was looked at.
     pub fn new(
         running: BTreeMap<Identity, Running>,
-        horizons: impl IntoIterator<Item = ((AccountName, ResourceKind), Timestamp)>,
+        horizons: impl IntoIterator<Item = ((AccountName, ResourceKind), Horizon)>,
     ) -> Self {
-        let horizon = |(key, at)| (key, Horizon { at: whole(at), longest_gap: None });
-        Meter { running, horizons: horizons.into_iter().map(horizon).collect(), ..Meter::default() }
+        Meter { running, horizons: horizons.into_iter().collect(), ..Meter::default() }
     }
 
     /// The last look at one kind of an account's resources.
-    pub fn horizon(&self, account: &AccountName, kind: ResourceKind) -> Option<Timestamp> {
-        self.horizons.get(&(account.clone(), kind)).map(|horizon| horizon.at)
+    pub fn horizon(&self, account: &AccountName, kind: ResourceKind) -> Option<Horizon> {
+        self.horizons.get(&(account.clone(), kind)).copied()
     }
 
     pub fn running(&self) -> &BTreeMap<Identity, Running> {
@@ -148,7 +148,7 @@ impl Meter {
         let key = (look.account.clone(), look.kind);
         let before = self.horizons.get(&key).copied();
         // The pace may just have become another; what was looked at in time by the old one is no gap.
-        let longest_gap = before.and_then(|before| before.longest_gap).unwrap_or_default().max(look.longest_gap);
+        let longest_gap = before.map_or(look.longest_gap, |before| before.longest_gap.max(look.longest_gap));
         let before = before.map(|before| before.at);
         // A clock that was set back does not take back what was charged, nor charge it again.
         let now = before.map_or(whole(look.now), |before| before.max(whole(look.now)));
@@ -178,13 +178,13 @@ impl Meter {
             }
         }
         self.unwatched.remove(&look.account);
-        self.horizons.insert(key, Horizon { at: now, longest_gap: Some(look.longest_gap) });
+        self.horizons.insert(key, Horizon { at: now, longest_gap: look.longest_gap });
         books.entries
     }
 
     /// Takes in what was learnt about one resource between two looks: that it is there, or gone.
     pub fn single(&mut self, look: &Look, identity: &Identity, seen: Seen, charged: Charged) -> Entries {
-        let before = self.horizon(&look.account, look.kind);
+        let before = self.horizon(&look.account, look.kind).map(|horizon| horizon.at);
         let now = before.map_or(whole(look.now), |before| before.max(whole(look.now)));
         let mut books = Books::new(before, now, look.longest_gap);
         match seen {
@@ -218,7 +218,7 @@ impl Meter {
         let mut entries = Entries::default();
         let horizon = self.horizon(&identity.account, identity.kind);
         let Some(running) = self.running.get_mut(identity) else { return entries };
-        let at = whole(at).min(running.sight(horizon));
+        let at = whole(at).min(running.sight(horizon.map(|horizon| horizon.at)));
         for line in running.lines.iter_mut().filter(|line| line.from < at) {
             entries.spans.push(span(identity, line, line.from, at, Evidence::Observed));
             line.from = at;
@@ -302,7 +302,7 @@ impl Meter {
     fn reach(&self, identity: &Identity, running: &Running, now: Timestamp) -> (Timestamp, Timestamp) {
         let horizon = self.horizons.get(&(identity.account.clone(), identity.kind));
         let seen = running.sight(horizon.map(|horizon| horizon.at));
-        let longest_gap = horizon.and_then(|horizon| horizon.longest_gap).unwrap_or(USUAL_GAP);
+        let longest_gap = horizon.map_or(USUAL_GAP, |horizon| horizon.longest_gap);
         match () {
             () if self.unwatched.contains(&identity.account) => (seen, seen),
             () if running.seen.is_none() && now.duration_since(seen) <= longest_gap => (now.max(seen), now.max(seen)),
