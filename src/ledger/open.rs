@@ -256,6 +256,8 @@ fn adopt(
     }
     // Room for all statements that one import of billed lines uses in turn.
     main.set_prepared_statement_cache_capacity(64);
+    // Otherwise SQLite prepares a statement anew whenever a bound of a range is another one.
+    main.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     Ok(Ledger { main, durable: None, place, read_only, zone: TimeZone::UTC })
 }
 
