@@ -335,7 +335,7 @@ fn draw_band(shapes: &mut Shapes, row: u16, run: &[Cell]) {
 }
 
 /// What `draw_sign` draws.
-const SIGNS: &str = "│╭╮╰╯▌▪●○◌◎◆◇▲▸▾✓✕";
+const SIGNS: &str = "│═╭╮╰╯▌▪●○◌◎◆◇▲▸▾✓✕";
 
 fn draw_sign(shapes: &mut Shapes, row: u16, cell: &Cell) {
     let (x, y) = corner(row, cell.column);
@@ -347,6 +347,7 @@ fn draw_sign(shapes: &mut Shapes, row: u16, cell: &Cell) {
     let diamond = |r: f64| format!("M{} {cy}l{r}-{r} {r} {r}-{r} {r}z", cx - r);
     let (pen, path) = match cell.text {
         "│" => (Pen::Rule, format!("M{cx} {y}v{height}")),
+        "═" => (Pen::Rule, format!("M{x} {}h{width}M{x} {}h{width}", cy - 1.5, cy + 1.5)),
         "╭" => (Pen::Rule, format!("M{right} {cy}q-{half} 0-{half} {half}V{bottom}")),
         "╮" => (Pen::Rule, format!("M{x} {cy}q{half} 0 {half} {half}V{bottom}")),
         "╰" => (Pen::Rule, format!("M{right} {cy}q-{half} 0-{half}-{half}V{y}")),
