@@ -64,6 +64,13 @@ const RUNS: [Run; 3] = [
                 shows: |text| !text.contains("UTIL"),
             },
             Shot {
+                file: "spend.svg",
+                title: "rentop: what was spent",
+                row: "llama-ft",
+                keys: "2",
+                shows: |text| text.contains("SHARE") && text.contains("billed"),
+            },
+            Shot {
                 file: "plan.svg",
                 title: "rentop: the plan of a release",
                 row: "llama-ft",
