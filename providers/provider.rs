@@ -47,6 +47,24 @@ impl Access {
     }
 }
 
+/// For which times a provider's records of what it charged are: whole ones of UTC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BilledFor {
+    Hours,
+    Days,
+}
+
+impl BilledFor {
+    /// The length of one record's time, in seconds.
+    pub fn seconds(self) -> i64 {
+        match self {
+            BilledFor::Hours => 3600,
+            BilledFor::Days => 86_400,
+        }
+    }
+}
+
 /// What a provider can do at all, whatever the state of a resource. For tables and help; whether an
 /// action can be had *now* stands with each resource as its offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,7 +77,8 @@ pub struct Capabilities {
     pub storage: bool,
     pub balance: bool,
     pub telemetry: bool,
-    pub billed_history: bool,
+    /// What its records of what it charged are for; `None` when it keeps none.
+    pub billed_history: Option<BilledFor>,
     pub spot: bool,
 }
 

@@ -58,7 +58,7 @@ pub static ENTRY: Entry = Entry {
         storage: true,
         balance: false,
         telemetry: false,
-        billed_history: false,
+        billed_history: None,
         spot: false,
     },
     key_env: &["LAMBDA_API_KEY", "LAMBDA_CLOUD_API_TOKEN"],

@@ -47,7 +47,7 @@ use crate::error::{ErrorKind, Problem, ProviderError};
 use crate::facts::Facts;
 use crate::http::{Answer, Call, Failure, Http, Lane, Pages, Turn};
 use crate::model::{Action, BilledLine, Instance, ResourceId, ResourceKind};
-use crate::provider::{Accepted, Access, Ask, Capabilities, Entry, Found, Part, Poll, Provider};
+use crate::provider::{Accepted, Access, Ask, BilledFor, Capabilities, Entry, Found, Part, Poll, Provider};
 
 pub static ENTRY: Entry = Entry {
     name: "runpod",
@@ -60,7 +60,7 @@ pub static ENTRY: Entry = Entry {
         storage: true,
         balance: true,
         telemetry: true,
-        billed_history: true,
+        billed_history: Some(BilledFor::Hours),
         spot: true,
     },
     key_env: &["RUNPOD_API_KEY"],

@@ -49,7 +49,7 @@ use crate::model::{
     Repricing, ResourceId, ResourceKind, Risk, StorageItem, StorageKind, Tenant,
 };
 use crate::money::{Currency, Money, Rate};
-use crate::provider::{Accepted, Access, Ask, Capabilities, Entry, Found, Part, Poll, Provider, Reading};
+use crate::provider::{Accepted, Access, Ask, BilledFor, Capabilities, Entry, Found, Part, Poll, Provider, Reading};
 use crate::text::{clean, clean_opt};
 
 pub static ENTRY: Entry = Entry {
@@ -63,7 +63,7 @@ pub static ENTRY: Entry = Entry {
         storage: true,
         balance: true,
         telemetry: true,
-        billed_history: true,
+        billed_history: Some(BilledFor::Days),
         spot: true,
     },
     key_env: &["VAST_API_KEY"],

@@ -43,7 +43,7 @@ pub fn run(output: Output) -> Result<Exit, Stop> {
                 storage: can.storage,
                 balance: can.balance,
                 telemetry: can.telemetry,
-                billed_history: can.billed_history,
+                billed_history: can.billed_history.is_some(),
                 spot: can.spot,
                 key_env: entry.key_env,
                 key_page: entry.key_page,

@@ -12,7 +12,7 @@ use crate::app::spending::{SpentTotals, Unwatched};
 use crate::app::state::World;
 use crate::rules::fleet::{Consequence, Trouble};
 use crate::rules::memory::{AccountMemory, Memory};
-use crate::rules::spend::{Entries, Look, Summed, date_of};
+use crate::rules::spend::{Billing, Entries, Look, Summed, date_of};
 
 /// Takes the books' memory over.
 pub fn remember(world: &mut World, memory: &Memory) {
@@ -198,9 +198,9 @@ pub fn billed(
 /// The accounts whose provider tells what it billed.
 pub fn track_billing(world: &mut World) {
     for account in &world.fleet.accounts {
-        let tells = providers::find(account.provider.as_str()).is_some_and(|entry| entry.capabilities.billed_history);
-        if tells {
-            world.spending.billing.entry(account.name.clone()).or_default();
+        let records = providers::find(account.provider.as_str()).and_then(|entry| entry.capabilities.billed_history);
+        if let Some(records) = records {
+            world.spending.billing.entry(account.name.clone()).or_insert_with(|| Billing::new(records));
         }
     }
 }

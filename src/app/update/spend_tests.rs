@@ -118,7 +118,7 @@ fn what_was_billed_is_written_down_after_what_is_open_was_closed() {
     let mut books = Books::begin(Memory::default(), at("10:00:00"));
     books.answer(running("3.6"));
     books.at(at("10:00:20"));
-    let asked = |effect: &Effect| matches!(effect, Effect::AskBilled { from, .. } if *from == "2026-09-30T16:00:00Z".parse().unwrap());
+    let asked = |effect: &Effect| matches!(effect, Effect::AskBilled { from, .. } if *from == "2026-09-30T00:00:00Z".parse().unwrap());
     assert!(books.effects.iter().any(asked), "back to the start of the previous month, once the account has answered");
     books.answer(running("3.6"));
     let (from, to) = (at("09:00:00"), at("10:00:10"));

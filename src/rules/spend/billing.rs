@@ -2,6 +2,7 @@
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, ToSpan};
+use providers::provider::BilledFor;
 use serde::{Deserialize, Serialize};
 
 use super::{Period, date_of};
@@ -13,11 +14,12 @@ const FINAL_AFTER: SignedDuration = SignedDuration::from_mins(30);
 /// So far back records are read again, since a provider may still correct them.
 const AGAIN: SignedDuration = SignedDuration::from_hours(48);
 const FIRST_RETRY: SignedDuration = SignedDuration::from_mins(5);
-const HOUR_SECONDS: i64 = 3600;
 
 /// How far an account's billed records are in the books.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Billing {
+    /// What the provider's records are for.
+    pub records: BilledFor,
     /// The books hold all records up to then; `None` before the first import.
     pub billed_to: Option<Timestamp>,
     /// When they were last asked for.
@@ -29,6 +31,11 @@ pub struct Billing {
 }
 
 impl Billing {
+    /// Nothing was asked for yet.
+    pub fn new(records: BilledFor) -> Self {
+        Billing { records, billed_to: None, asked_at: None, in_flight: false, failures: 0 }
+    }
+
     /// When the account is to be asked next; `None` while a question is under way.
     pub fn due(&self, now: Timestamp) -> Option<Timestamp> {
         if self.in_flight {
@@ -37,21 +44,25 @@ impl Billing {
         // The clock was set back: what it said then is no time to count from.
         let Some(asked_at) = self.asked_at.filter(|asked_at| *asked_at <= now) else { return Some(now) };
         let wait = match self.failures {
-            0 => EVERY,
+            // Records of whole days change but once a day.
+            0 => EVERY.max(SignedDuration::from_secs(self.records.seconds() / 4)),
             failures => (FIRST_RETRY * 2i32.saturating_pow(failures.min(8) - 1)).min(EVERY * 6),
         };
         Some(asked_at + wait)
     }
 
     /// The time to ask for: at first contact from the start of the previous month, then what is new, and what
-    /// may have been corrected. Ends with an hour that is final. `None` when there is nothing to ask for yet.
+    /// may have been corrected. It is of whole records, and ends with one that is final: of what is in it the
+    /// answer tells all. `None` when there is nothing to ask for yet.
     pub fn window(&self, zone: &TimeZone, now: Timestamp) -> Option<(Timestamp, Timestamp)> {
-        let last = (now - FINAL_AFTER).as_second().div_euclid(HOUR_SECONDS) * HOUR_SECONDS;
-        let to = Timestamp::from_second(last).ok()?;
+        let step = self.records.seconds();
+        let whole = |at: Timestamp| Timestamp::from_second(at.as_second().div_euclid(step) * step).ok();
+        let to = whole(now - FINAL_AFTER)?;
         let from = match self.billed_to {
             Some(billed_to) => billed_to - AGAIN,
             None => Period::month(date_of(now, zone).first_of_month().saturating_sub(1.day())).start(zone),
         };
+        let from = whole(from)?;
         (from < to).then_some((from, to))
     }
 
@@ -84,13 +95,15 @@ mod tests {
     #[test]
     fn the_first_question_reaches_back_to_the_start_of_the_previous_month_of_the_zone() {
         let zone = TimeZone::get("Asia/Shanghai").unwrap();
-        let (from, to) = Billing::default().window(&zone, at("2026-11-30T10:17:00Z")).unwrap();
-        assert_eq!((from, to), (at("2026-09-30T16:00:00Z"), at("2026-11-30T09:00:00Z")));
+        let window = |records| Billing::new(records).window(&zone, at("2026-11-30T10:17:00Z")).unwrap();
+        assert_eq!(window(BilledFor::Hours), (at("2026-09-30T16:00:00Z"), at("2026-11-30T09:00:00Z")));
+        // Silence about a day that is not over tells nothing.
+        assert_eq!(window(BilledFor::Days), (at("2026-09-30T00:00:00Z"), at("2026-11-30T00:00:00Z")));
     }
 
     #[test]
     fn what_is_new_is_asked_for_with_what_may_have_been_corrected() {
-        let mut billing = Billing::default();
+        let mut billing = Billing::new(BilledFor::Hours);
         billing.ask(at("2026-11-30T10:00:00Z"));
         assert_eq!(billing.due(at("2026-11-30T10:00:01Z")), None, "one question at a time");
         billing.answered(at("2026-11-30T09:00:00Z"));
@@ -101,7 +114,7 @@ mod tests {
 
     #[test]
     fn failures_are_tried_again_later_and_later_and_a_clock_that_was_set_back_asks_at_once() {
-        let mut billing = Billing::default();
+        let mut billing = Billing::new(BilledFor::Hours);
         let mut waits = Vec::new();
         for _ in 0..10 {
             billing.ask(at("2026-11-30T10:00:00Z"));
