@@ -190,6 +190,45 @@ fn pieces_of_an_hour_are_rounded_up_each_on_its_own(#[case] often: bool) {
     assert_eq!(pieces, expected);
 }
 
+/// What ends at a full hour has its last piece rounded up by that hour, and not once more by its end.
+#[rstest]
+#[case::seen_to_stop_then("12:00:00", "12:00:00", None)]
+#[case::told_to_have_stopped_then("11:59:45", "12:00:10", Some("12:00:00"))]
+#[case::told_after_a_gap("11:10:00", "14:30:00", Some("12:00:00"))]
+#[case::gone_after_it("12:00:00", "12:00:15", None)]
+fn an_end_at_a_full_hour_is_rounded_up_once(#[case] last: &str, #[case] end: &str, #[case] told: Option<&str>) {
+    let mut watch = Watch::new();
+    let granularity = Granularity::ClockHours { round_up_to: dec("0.01") };
+    let row = |phase| Instance { granularity, started_at: Some(at("10:52:00")), ..instance("A", phase, "0.98") };
+    let on = listed(vec![row(Phase::Running)]);
+    every_15_s(&mut watch, at("10:52:00"), at(last), &on);
+    if at(last) < at(end) {
+        watch.poll(at(last), on);
+    }
+    let off = Instance { rates: Rates::known(), stopped_at: told.map(at), started_at: None, ..row(Phase::Stopped) };
+    if told.is_none() && last != end {
+        watch.poll(at(end), listed(Vec::new()));
+        watch.released(at(end), &identity("team", "A"));
+    } else {
+        watch.poll(at(end), listed(vec![off]));
+    }
+    let pieces: Vec<_> = watch.lumps.iter().map(|lump| lump.at).collect();
+    assert_eq!(pieces, [at("11:00:00")], "eight minutes; the whole hour after them is worth 0.98 exactly");
+    assert_eq!(watch.usd("A", at(end)).total().amount(), dec("1.12"));
+}
+
+/// The same where the last piece is not worth whole cents.
+#[test]
+fn a_piece_that_ends_at_a_full_hour_is_rounded_up_once() {
+    let mut watch = Watch::new();
+    let granularity = Granularity::ClockHours { round_up_to: dec("0.01") };
+    let row = |phase, rate| Instance { granularity, ..instance("A", phase, rate) };
+    every_15_s(&mut watch, at("10:52:00"), at("11:00:00"), &listed(vec![row(Phase::Running, "0.98")]));
+    let off = Instance { rates: Rates::known(), ..row(Phase::Stopped, "0") };
+    watch.poll(at("11:00:00"), listed(vec![off]));
+    assert_eq!((watch.lumps.len(), watch.usd("A", at("11:00:00")).total().amount()), (1, dec("0.14")));
+}
+
 /// COST-10: an announced price is charged from when it is charged, not from when it was announced or accepted.
 #[test]
 fn a_new_price_counts_from_then_on() {
