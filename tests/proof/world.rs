@@ -225,19 +225,13 @@ fn quiet(polls: &[i64]) -> Vec<i64> {
     polls.windows(3).filter(|three| near(&three[..2]) && near(&three[1..])).map(|three| three[1]).collect()
 }
 
-/// Whether a poll may be lost, or lack a row: others are close before and after it, nothing changes with it, and
-/// nothing ends before the next one. (What two lists in a row lack is gone since the first of them, as far as
-/// anybody can tell.)
+/// Whether a poll may be lost, or lack a row: others are close before and after it, and nothing changes with it.
 pub fn may_be_lost(world: &World, account: usize, place: usize) -> bool {
     let polls = &world.polls[account];
     let near = |place: usize| place > 0 && polls.get(place).is_some_and(|poll| poll - polls[place - 1] <= PACE);
     let own = world.things.iter().filter(|thing| thing.account == account);
-    let next = polls.get(place + 1).copied().unwrap_or(i64::MAX);
-    let disturbs = |state: &State| {
-        let ends = matches!(state.life, Life::Gone { .. }) && (polls[place]..next).contains(&state.from);
-        state.from == polls[place] || ends
-    };
-    near(place) && near(place + 1) && !own.flat_map(|thing| &thing.states).any(disturbs)
+    let changes = |state: &State| state.from == polls[place];
+    near(place) && near(place + 1) && !own.flat_map(|thing| &thing.states).any(changes)
 }
 
 impl Thing {
