@@ -268,17 +268,24 @@ impl Thing {
 
     /// What it was charged from one time to another, in 1e-12 dollars an hour times milliseconds.
     pub fn bill(&self, from: i64, to: i64) -> i128 {
-        let mut sum = 0;
+        self.bills(from, to).into_iter().map(|(_, sum)| sum).sum()
+    }
+
+    /// The same for each of its components.
+    pub fn bills(&self, from: i64, to: i64) -> [(Component, i128); 2] {
+        let (mut compute, mut disk) = (0, 0);
         for (place, state) in self.states.iter().enumerate() {
             let until = self.states.get(place + 1).map_or(i64::MAX, |next| next.from);
-            let rate = match state.life {
-                Life::On => state.compute + state.disk,
-                Life::Off => state.disk,
-                Life::Gone { .. } => 0,
-            };
-            sum += i128::from(rate) * i128::from((until.min(to) - state.from.max(from)).max(0));
+            let ms = i128::from((until.min(to) - state.from.max(from)).max(0));
+            if state.life == Life::On {
+                compute += i128::from(state.compute) * ms;
+            }
+            if matches!(state.life, Life::On | Life::Off) {
+                disk += i128::from(state.disk) * ms;
+            }
         }
-        sum
+        let stored = if self.is_storage { Component::Storage } else { Component::Disk };
+        [(Component::Compute, compute), (stored, disk)]
     }
 
     /// What its rates may come to at most.
