@@ -262,7 +262,7 @@ impl<'a> Proof<'a> {
         let mut found = Figures::default();
         for (from, to, charge, evidence, amount) in all {
             let (from, to) = (from.as_millisecond(), to.as_millisecond());
-            if charge == Charge::Possible || evidence == Evidence::Assumed {
+            if to > billed_to && (charge == Charge::Possible || evidence == Evidence::Assumed) {
                 unsure.push((from.max(billed_to), to));
             }
             if charge == Charge::Certain {
