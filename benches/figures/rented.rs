@@ -11,7 +11,7 @@ use rentop::rules::fleet::Known;
 use rentop::rules::memory::{AccountMemory, Keep, Owner};
 use rentop::rules::plan::Target;
 use rentop::rules::saga::{Authority, OpId, Operation, Outcome, Step};
-use rentop::rules::spend::Entries;
+use rentop::rules::spend::{Charge, Entries, Evidence, Span, Terms};
 use rust_decimal::Decimal;
 
 /// Phases as a fleet has them: most run, some are stopped, few are in trouble.
@@ -161,7 +161,7 @@ pub fn remember(state_dir: &Path, accounts: usize, each: usize) {
     }
 }
 
-/// Adds what a year leaves behind: gone instances, and ended actions with all their steps.
+/// Adds what a year leaves behind: gone instances with what they cost, and ended actions with all their steps.
 pub fn a_year_ago(state_dir: &Path, gone: usize, actions: usize) {
     let now = Timestamp::now();
     let (mut ledger, _) = Ledger::open(state_dir, now).expect("a ledger in a folder of our own");
@@ -170,13 +170,12 @@ pub fn a_year_ago(state_dir: &Path, gone: usize, actions: usize) {
     for (n, known) in ended.iter_mut().enumerate() {
         known.gone_at = Some(now - SignedDuration::from_secs(3600 + (31_000_000 * n / gone) as i64));
     }
-    let keep = Keep {
-        account: memory(&name, "runpod", now),
-        instances: ended.clone(),
-        storage: Vec::new(),
-        entries: Entries::default(),
-    };
-    ledger.keep(&keep).expect("a ledger that can be written");
+    for lot in ended.chunks(500) {
+        let account = memory(&name, "runpod", now);
+        let entries = Entries { spans: lot.iter().flat_map(spent).collect(), ..Entries::default() };
+        let keep = Keep { account, instances: lot.to_vec(), storage: Vec::new(), entries };
+        ledger.keep(&keep).expect("a ledger that can be written");
+    }
     let owner = Owner { host: "desk".to_owned(), pid: 1 };
     for (n, known) in ended.iter().cycle().take(actions).enumerate() {
         let began_at = now - SignedDuration::from_secs(3600 + (31_000_000 * n / actions) as i64);
@@ -187,6 +186,23 @@ pub fn a_year_ago(state_dir: &Path, gone: usize, actions: usize) {
             ledger.record(&operation, &owner, began_at).expect("a ledger that can be written");
         }
     }
+}
+
+/// What an instance that is gone was charged: twenty hours, with another price every five.
+fn spent(known: &Known<Instance>) -> Vec<Span> {
+    let end = known.gone_at.expect("it is gone");
+    let mut spans = Vec::new();
+    for (component, gpus, picos) in [(Component::Compute, 2, 2_390_000_000_000), (Component::Disk, 0, 6_944_444_444)] {
+        for part in 0..4 {
+            let from = end - SignedDuration::from_hours(20 - 5 * part);
+            let charge = Charge::Certain;
+            let terms = Terms { component, charge, wasted: false, project: Some("sweep".into()), gpus };
+            let (identity, rate) = (known.identity.clone(), rate(picos + part));
+            let to = from + SignedDuration::from_hours(5);
+            spans.push(Span { identity, terms, rate, from, to, evidence: Evidence::Observed });
+        }
+    }
+    spans
 }
 
 fn operation(n: usize, known: &Known<Instance>, began_at: Timestamp) -> Operation {

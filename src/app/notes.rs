@@ -8,7 +8,7 @@ use providers::money::Currency;
 use rust_decimal::Decimal;
 
 use super::state::World;
-use crate::rules::spend::{Amounts, Answer, BalanceChange, Charge, Exact, Period, Sums, date_of};
+use crate::rules::spend::{Amounts, Answer, BalanceChange, Exact, Period, Sums, date_of};
 
 /// What a balance lost beyond the books is told from so much of the charged amount on.
 const TOLERATED_PERCENT: i64 = 1;
@@ -63,8 +63,16 @@ pub enum Note {
     },
 }
 
-/// What one should know about a total; `billed` says whether any provider told what it billed.
-pub fn notes(world: &World, period: Period, total: &Sums, billed: bool, answer: &Answer, now: Timestamp) -> Vec<Note> {
+/// What one should know about a total; `billed` says whether any provider told what it billed. What was open
+/// between two readings stands in `balances` already.
+pub fn notes(
+    world: &World,
+    period: Period,
+    total: &Sums,
+    billed: bool,
+    answer: &Answer,
+    balances: &[BalanceChange],
+) -> Vec<Note> {
     let mut notes = Vec::new();
     if answer.unfinished {
         notes.push(Note::Unfinished);
@@ -78,16 +86,14 @@ pub fn notes(world: &World, period: Period, total: &Sums, billed: bool, answer: 
             notes.push(Note::Possible { currency, amount: amounts.possible });
         }
     }
-    for change in &answer.balances {
-        notes.extend(unexplained(world, change, now));
-    }
+    notes.extend(balances.iter().filter_map(|change| unexplained(world, change)));
     for (&currency, amounts) in &total.0 {
         if !amounts.prepaid.is_zero() {
             notes.push(Note::Prepaid { currency, amount: amounts.prepaid, unused: amounts.unused });
         }
         notes.extend(drift(currency, amounts));
     }
-    for change in &answer.balances {
+    for change in balances {
         let account = &change.account;
         if !change.paid_in.amount.is_zero() {
             let (currency, amount) = (change.paid_in.currency, Exact::of(change.paid_in.amount));
@@ -132,16 +138,11 @@ fn since(world: &World, period: Period, answer: &Answer) -> Vec<Note> {
 }
 
 /// What left an account and is in no book, from a sensible amount on.
-fn unexplained(world: &World, change: &BalanceChange, now: Timestamp) -> Option<Note> {
+fn unexplained(world: &World, change: &BalanceChange) -> Option<Note> {
     let (account, currency) = (&change.account, change.first.currency);
-    let of_account = world.spending.meter.open_spans(now).filter(|span| span.identity.account == *account);
-    let open: Exact = of_account
-        .filter(|span| span.terms.charge == Charge::Certain && span.rate.currency == currency)
-        .map(|span| Exact::over(span.rate, span.from.max(change.from), span.to.min(change.to)))
-        .sum();
-    let amount = change.unexplained(open);
+    let amount = change.unexplained();
     let size = if amount < Exact::ZERO { -amount } else { amount };
-    let charged = (change.charged + open).amount() * Decimal::new(TOLERATED_PERCENT, 2);
+    let charged = change.charged.amount() * Decimal::new(TOLERATED_PERCENT, 2);
     let burn = world.fleet.burn_of(account).burn.of(currency);
     let burn = Exact::over(burn, Timestamp::UNIX_EPOCH, Timestamp::UNIX_EPOCH + TOLERATED_BURN);
     let tolerated = Exact::of(charged).max(burn).max(Exact::of(Decimal::new(1, 2)));

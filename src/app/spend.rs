@@ -13,14 +13,16 @@ use super::notes::{Note, notes};
 use super::state::World;
 use crate::app::effect::Effect;
 use crate::rules::spend::{
-    Amounts, Answer, Billable, By, Cell, Evidence, Exact, Group, Key, Period, Question, Range, Report, Sums, Terms,
-    adds_up, date_of, open_cells,
+    Amounts, Answer, BalanceChange, Billable, By, Cell, Evidence, Exact, Group, Key, Period, Question, Range, Report,
+    Sums, Terms, adds_up, date_of, open_cells,
 };
 
 /// Decimal places of the amounts on the screen.
 const CENTS: u32 = 2;
 /// What is open is added up anew this often.
 const TICK: SignedDuration = SignedDuration::from_secs(5);
+/// What balances tell is asked again when it is so old.
+const BALANCES: SignedDuration = SignedDuration::from_mins(10);
 /// From so many columns on days, total, evidence and waste have room in one line.
 const ONE_LINE_FROM: u16 = 110;
 /// What one should know has so many lines at most: the rest stands behind the total.
@@ -51,6 +53,9 @@ pub struct SpendView {
     pub shown: Option<Spent>,
     days: Asked,
     resources: Asked,
+    balances: Asked,
+    /// What the balances tell of these days, what was open then included, and when that was.
+    moved: Option<(Period, Timestamp, Vec<BalanceChange>)>,
     /// What is asked for the window over the view.
     behind: Asked,
     /// The closed part of `shown`.
@@ -120,11 +125,14 @@ impl Asked {
     }
 }
 
+/// Days and grouping, and the numbers of the answers about days, resources and balances.
+type Of = (Period, By, [u64; 3]);
+
 /// The closed part of what is shown, grouped once an answer.
 #[derive(Clone, Debug, Default)]
 struct Closed {
     /// Which days and grouping, and which answers it was made of.
-    of: Option<(Period, By, u64, u64)>,
+    of: Option<Of>,
     cells: Vec<Cell>,
     total: Sums,
     days: BTreeMap<(Currency, Date), Amounts>,
@@ -158,6 +166,7 @@ impl SpendView {
     pub(super) fn opened(&mut self) {
         self.days.question = None;
         self.resources.question = None;
+        self.balances.question = None;
     }
 
     /// The questions that are open.
@@ -176,12 +185,18 @@ impl SpendView {
             None => self.behind = Asked::default(),
         }
         effects.dedup();
+        // They take the books the longest and change slowly.
+        let question = Question::Balances(period);
+        let known = self.moved.as_ref().is_some_and(|(_, as_of, _)| now.duration_since(*as_of) < BALANCES);
+        if !known || self.balances.question.as_ref() != Some(&question) {
+            effects.extend(self.balances.ask(question, version));
+        }
         effects
     }
 
     /// Takes in an answer to whatever asked for it.
     pub(super) fn answered(&mut self, answer: &Answer) {
-        for asked in [&mut self.days, &mut self.resources, &mut self.behind] {
+        for asked in [&mut self.days, &mut self.resources, &mut self.balances, &mut self.behind] {
             asked.take(answer);
         }
     }
@@ -207,7 +222,7 @@ impl SpendView {
     }
 
     /// What would be shown, when the books have told all of it.
-    fn ready(&self, world: &World, now: Timestamp) -> Option<(Period, By, u64, u64)> {
+    fn ready(&self, world: &World, now: Timestamp) -> Option<Of> {
         let period = self.period(date_of(now, &world.spending.zone));
         let version = world.spending.version;
         self.days.current(&Question::Days(period), version)?;
@@ -217,7 +232,7 @@ impl SpendView {
             }
             _ => 0,
         };
-        Some((period, self.by, self.days.answers, resources))
+        Some((period, self.by, [self.days.answers, resources, self.balances.answers]))
     }
 
     /// Makes figures and lines anew, as far as the books have answered. Until then what is shown stays: an entry
@@ -226,6 +241,12 @@ impl SpendView {
         let Some(of) = self.ready(world, now) else { return };
         let spending = &world.spending;
         let (period, by, ..) = of;
+        if self.balances.current(&Question::Balances(period), spending.version).is_some() {
+            // Once with what was open beside it, it holds whatever is closed meanwhile.
+            let moved = self.balances.answer.take().into_iter().flat_map(|answer| answer.balances);
+            self.moved = Some((period, now, moved.map(|change| change.with_open(&spending.meter, now)).collect()));
+        }
+        self.moved.take_if(|(of, ..)| *of != period);
         let Some(days) = self.days.answer.as_ref() else { return };
         if self.closed.of != Some(of) {
             let answer = self.resources.answer.as_ref().filter(|_| by == By::Instance).unwrap_or(days);
@@ -258,7 +279,8 @@ impl SpendView {
                 self.list.touched = true;
             }
         }
-        let notes = notes(world, period, &total, self.closed.billed, days, now);
+        let moved = self.moved.as_ref().map(|(.., moved)| moved.as_slice()).unwrap_or_default();
+        let notes = notes(world, period, &total, self.closed.billed, days, moved);
         let (lines, rows) = lines(&report.groups);
         self.list.lines = lines;
         self.list.unsorted = same && !resort && by != By::Day;
@@ -318,7 +340,7 @@ impl Spent {
 }
 
 impl Closed {
-    fn of(of: (Period, By, u64, u64), days: &Answer, answer: &Answer) -> Self {
+    fn of(of: Of, days: &Answer, answer: &Answer) -> Self {
         let mut closed = Closed { of: Some(of), ..Closed::default() };
         for cell in &days.cells {
             closed.total.add_cell(cell);

@@ -325,6 +325,8 @@ pub struct Fleet {
     pub accounts: Vec<Account>,
     pub instances: BTreeMap<Identity, Known<Instance>>,
     pub storage: BTreeMap<Identity, Known<StorageItem>>,
+    /// What was pruned, with its created-at: an id that comes back may be another machine.
+    pub earlier: BTreeMap<Identity, Option<Timestamp>>,
 }
 
 impl Fleet {
@@ -482,6 +484,7 @@ impl Fleet {
             asked_at: account.pacing.in_flight.unwrap_or(now),
             // Nothing is taken for absent before the key is known to open the same account as before.
             trusted: account.tenant_checked || account.tenant.is_none(),
+            earlier: &self.earlier,
             now,
         };
         if let Some(there) = poll.server_time {
@@ -509,7 +512,8 @@ impl Fleet {
     /// Takes in the answer to a question by id.
     pub fn absorb_found(&mut self, identity: &Identity, found: Found, now: Timestamp) -> Vec<Consequence> {
         let mut consequences = Vec::new();
-        let answer = List { account: &identity.account, asked_at: now, trusted: true, now };
+        let (account, earlier) = (&identity.account, &self.earlier);
+        let answer = List { account, asked_at: now, trusted: true, earlier, now };
         match found {
             Found::Instance(row) => self.instances.sight(&answer, *row, &mut consequences),
             Found::Storage(row) => self.storage.sight(&answer, *row, &mut consequences),
@@ -543,11 +547,7 @@ impl Fleet {
 
     /// Forgets what has been gone for long enough. Returns whether anything went.
     pub fn prune(&mut self, now: Timestamp) -> bool {
-        let before = self.instances.len() + self.storage.len();
-        let keep = |gone_at: Option<Timestamp>| gone_at.is_none_or(|at| now.duration_since(at) < GONE_SHOWN);
-        self.instances.retain(|_, known| keep(known.gone_at));
-        self.storage.retain(|_, known| keep(known.gone_at));
-        before != self.instances.len() + self.storage.len()
+        prune(&mut self.instances, &mut self.earlier, now) | prune(&mut self.storage, &mut self.earlier, now)
     }
 
     /// When the next gone resource is to be forgotten.
@@ -657,6 +657,23 @@ fn certain(rates: &Rates) -> impl Iterator<Item = Rate> {
     rates.lines.iter().filter(|line| line.certain).map(|line| line.rate)
 }
 
+/// Whether anything went.
+fn prune<T: Row>(
+    known: &mut BTreeMap<Identity, Known<T>>,
+    earlier: &mut BTreeMap<Identity, Option<Timestamp>>,
+    now: Timestamp,
+) -> bool {
+    let before = known.len();
+    known.retain(|identity, known| {
+        let goes = known.gone_at.is_some_and(|at| now.duration_since(at) >= GONE_SHOWN);
+        if goes {
+            earlier.insert(identity.clone(), known.row.created_at());
+        }
+        !goes
+    });
+    known.len() != before
+}
+
 fn of_account<'a, T: Row>(
     known: &'a BTreeMap<Identity, Known<T>>,
     account: &'a AccountName,
@@ -682,12 +699,18 @@ fn generations<T: Row>(account: &AccountName, id: &ResourceId) -> [Identity; 2] 
     [first, last]
 }
 
+/// Whether two created-ats under one id are those of two machines.
+fn is_another(then: Option<Timestamp>, new: Option<Timestamp>) -> bool {
+    then.is_some() && new.is_some() && then != new
+}
+
 /// How one list is to be read.
 struct List<'a> {
     account: &'a AccountName,
     asked_at: Timestamp,
     /// What it leaves out counts as absent.
     trusted: bool,
+    earlier: &'a BTreeMap<Identity, Option<Timestamp>>,
     now: Timestamp,
 }
 
@@ -752,14 +775,20 @@ impl<T: Row> Table<T> for BTreeMap<Identity, Known<T>> {
         let now = list.now;
         let [first, last] = generations::<T>(list.account, row.id());
         let Some((_, known)) = self.range_mut(&first..=&last).next_back() else {
-            return self.appear(first, row, now, consequences);
+            let Some((before, then)) = list.earlier.range(&first..=&last).next_back() else {
+                return self.appear(first, row, now, consequences);
+            };
+            let rises = u32::from(is_another(*then, row.created_at()));
+            row.set_created_at(row.created_at().or(*then));
+            let identity = Identity { generation: before.generation + rises, ..first };
+            return self.appear(identity, row, now, consequences);
         };
         // A list that was asked for before something was proven gone may still hold it.
         if known.gone_at.is_some_and(|at| at > list.asked_at) {
             return;
         }
         let identity = known.identity.clone();
-        if matches!((known.row.created_at(), row.created_at()), (Some(then), Some(new)) if then != new) {
+        if is_another(known.row.created_at(), row.created_at()) {
             // A second machine under the same id ends the first: its own created-at says so.
             known.end(now, consequences);
             let next = Identity { generation: identity.generation + 1, ..identity };

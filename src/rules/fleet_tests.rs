@@ -338,6 +338,35 @@ fn a_row_that_the_provider_calls_ended_is_gone_and_appears_no_more() {
     assert!(fleet.instances.is_empty());
 }
 
+/// The same for an id that was forgotten meanwhile: another machine does not go on with the first one's spend.
+#[rstest]
+#[case::another(Some("09:00:00"), Some("10:05:00"), 1, Some("10:05:00"))]
+#[case::the_same(Some("09:00:00"), Some("09:00:00"), 0, Some("09:00:00"))]
+#[case::not_told_this_time(Some("09:00:00"), None, 0, Some("09:00:00"))]
+#[case::never_told_before(None, Some("10:05:00"), 0, Some("10:05:00"))]
+fn an_id_that_comes_back_after_a_while_is_told_by_its_created_at(
+    #[case] then: Option<&str>,
+    #[case] new: Option<&str>,
+    #[case] rises: u32,
+    #[case] known: Option<&str>,
+) {
+    let mut fleet = fleet(&["team"]);
+    let row = |created_at: Option<&str>| listed(vec![created("a", created_at.map(at))]);
+    for generation in [0, 1] {
+        // The second time the id has a past of its own, which goes on from where it was.
+        let identity = Identity { generation: generation * rises, ..identity("team", "a") };
+        let (start, told) = if generation == 0 { ("10:00:00", then) } else { ("10:10:00", new) };
+        fleet.poll("team", row(told), at(start));
+        assert_eq!(fleet.instances.keys().collect::<Vec<_>>(), [&identity]);
+        fleet.released(&identity, at(start));
+        fleet.prune(at(start) + GONE_SHOWN);
+        assert!(fleet.instances.is_empty());
+    }
+    fleet.poll("team", row(None), at("10:20:00"));
+    let back = fleet.instances.values().next().unwrap();
+    assert_eq!((back.identity.generation, back.row.created_at), (rises, known.map(at)));
+}
+
 /// The generation rises only when a known created-at changes.
 #[rstest]
 #[case::the_same(&[Some("09:00:00"), Some("09:00:00")], 0)]

@@ -94,7 +94,10 @@ fn answer_of(question: &Question, cells: Vec<Cell>) -> Answer {
 
 /// What the books answer from some pieces.
 fn from(pieces: &[Cell], question: &Question) -> Answer {
-    let (Question::Days(period) | Question::Resources(period) | Question::Entries { period, .. }) = question;
+    let (Question::Days(period)
+    | Question::Resources(period)
+    | Question::Balances(period)
+    | Question::Entries { period, .. }) = question;
     let mut cells: Vec<Cell> = pieces.iter().filter(|cell| period.contains(cell.day)).cloned().collect();
     for cell in &mut cells {
         match question {
@@ -102,7 +105,8 @@ fn from(pieces: &[Cell], question: &Question) -> Answer {
             _ => cell.day = period.from,
         }
     }
-    answer_of(question, if matches!(question, Question::Entries { .. }) { Vec::new() } else { cells })
+    let has_cells = matches!(question, Question::Days(_) | Question::Resources(_));
+    answer_of(question, if has_cells { cells } else { Vec::new() })
 }
 
 fn books(question: &Question) -> Answer {
@@ -398,7 +402,11 @@ fn the_books_are_asked_once_and_again_only_for_something_else() {
     story.wait(20);
     assert_eq!(story.questions(), [], "nobody looks at it");
     story.press("2").wait(20).press("jkjg").wait(3);
-    assert_eq!(story.questions(), [Question::Days(november())], "one question at a time, however long it takes");
+    assert_eq!(
+        story.questions(),
+        [Question::Days(november()), Question::Balances(november())],
+        "one question at a time, however long it takes"
+    );
     story.event(crate::app::Event::View(crate::app::event::ViewEvent::Spend(Box::new(books(&Question::Days(
         november(),
     ))))));
@@ -408,16 +416,16 @@ fn the_books_are_asked_once_and_again_only_for_something_else() {
     assert_eq!(story.questions(), [Question::Resources(november())]);
     story.press("h").wait(1);
     let october = Period::month(date("2026-10-01"));
-    assert_eq!(story.questions(), [Question::Days(october), Question::Resources(october)]);
+    assert_eq!(story.questions(), [Question::Days(october), Question::Resources(october), Question::Balances(october)]);
 }
 
 #[test]
 fn what_comes_late_for_other_days_is_not_shown() {
     let mut story = Story::over(&["runpod/team"]);
     story.press("2");
-    let [first] = story.questions().try_into().unwrap();
+    let [first, _] = story.questions().try_into().unwrap();
     story.press("h");
-    let [second] = story.questions().try_into().unwrap();
+    let [second, _] = story.questions().try_into().unwrap();
     for (question, shown) in [(&first, None), (&second, Some(Period::month(date("2026-10-01"))))] {
         story.event(crate::app::Event::View(crate::app::event::ViewEvent::Spend(Box::new(books(question)))));
         assert_eq!(story.state.view.spend.shown.as_ref().map(|shown| shown.period), shown);
@@ -452,7 +460,7 @@ fn the_books_are_asked_again_when_they_hold_more_and_when_the_view_is_opened() {
     assert_eq!(story.questions(), [Question::Days(november())], "it does not know of the last one");
     story.books(books).press("1").wait(9);
     story.world(summed()).press("2");
-    assert_eq!(story.questions(), [Question::Days(november())]);
+    assert_eq!(story.questions(), [Question::Days(november()), Question::Balances(november())]);
 }
 
 /// What ends is closed: it leaves the open lines before the books have answered with it.
@@ -595,5 +603,6 @@ fn typed_days_are_shown_and_wrong_ones_stay_in_the_field() {
     }
     assert!(!text(&mut story, 80, 24).contains("the last day is before"), "it is being mended");
     story.code(Code::Enter);
-    assert_eq!(story.questions(), [Question::Days(Period { from: date("2026-11-15"), to: date("2026-11-16") })]);
+    let typed = Period { from: date("2026-11-15"), to: date("2026-11-16") };
+    assert_eq!(story.questions(), [Question::Days(typed), Question::Balances(typed)]);
 }

@@ -10,11 +10,41 @@ mod world;
 use std::collections::BTreeMap;
 use std::thread;
 
+use jiff::Timestamp;
 use jiff::civil::Date;
-use rentop::rules::spend::{Charge, Evidence, Exact, Span, by_day};
+use providers::model::{AccountName, Identity, ResourceKind};
+use rentop::rules::spend::{Charge, Entries, Evidence, Exact, Horizon, Meter, Running, Span, by_day};
 
-use watcher::{ACCOUNTS, Watcher};
+use watcher::{ACCOUNTS, Books, Watcher};
 use world::{Dice, Thing, World};
+
+/// Books that are no file.
+#[derive(Default)]
+struct Notes {
+    spans: Vec<Span>,
+    open: BTreeMap<Identity, Running>,
+    horizons: BTreeMap<(AccountName, ResourceKind), Horizon>,
+}
+
+impl Books for Notes {
+    fn keep(&mut self, account: &AccountName, _: Timestamp, entries: Entries, meter: &mut Meter) {
+        self.spans.extend(entries.spans);
+        for (identity, running) in entries.open {
+            match running {
+                Some(running) => self.open.insert(identity, running),
+                None => self.open.remove(&identity),
+            };
+        }
+        for kind in [ResourceKind::Instance, ResourceKind::Storage] {
+            let horizon = meter.horizon(account, kind);
+            self.horizons.extend(horizon.map(|at| ((account.clone(), kind), at)));
+        }
+    }
+
+    fn recall(&mut self) -> Meter {
+        Meter::new(self.open.clone(), self.horizons.clone())
+    }
+}
 
 /// What one world came to, in 1e-12 dollars an hour times milliseconds.
 #[derive(Default)]
@@ -51,7 +81,7 @@ fn ninety_days_add_up_to_the_worlds_own_bill() {
 
 fn prove(seed: u64) -> Figures {
     let world = World::new(seed);
-    let mut watcher = Watcher::new();
+    let mut watcher = Watcher::new(Notes::default());
     watcher.watch(&world, &mut Dice::new(!seed));
     let days = world.days();
     let mut figures = Figures::default();
@@ -62,13 +92,13 @@ fn prove(seed: u64) -> Figures {
 }
 
 /// Everything that was written down about a thing, and what is open at the last look.
-fn spans_of(world: &World, watcher: &Watcher, thing: &Thing) -> Vec<Span> {
+fn spans_of(world: &World, watcher: &Watcher<Notes>, thing: &Thing) -> Vec<Span> {
     let last = jiff::Timestamp::from_millisecond(*world.polls[thing.account].last().unwrap()).unwrap();
     let open = watcher.meter.open_spans(last);
     let ours = |span: &Span| {
         span.identity.id.as_str() == thing.id && span.identity.account.as_str() == ACCOUNTS[thing.account]
     };
-    watcher.spans.iter().cloned().chain(open).filter(ours).collect()
+    watcher.books.spans.iter().cloned().chain(open).filter(ours).collect()
 }
 
 fn prove_thing(
@@ -143,6 +173,6 @@ fn union<'a>(spans: impl Iterator<Item = &'a Span>) -> Vec<(i64, i64)> {
 }
 
 fn units(amount: Exact) -> i128 {
-    let (picos, rest) = amount.parts();
-    i128::from(picos) * 3_600_000 + i128::from(rest)
+    let (micros, rest) = amount.parts();
+    i128::from(micros) * i128::from(Exact::MICRO_PARTS) + i128::from(rest)
 }

@@ -1,6 +1,6 @@
 //! rentop's side: the fleet, the meter, and what they wrote down.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
 use providers::error::{ErrorKind, Problem, ProviderError, RequestLine};
@@ -8,35 +8,36 @@ use providers::model::{AccountName, Identity, ResourceKind};
 use providers::provider::{Found, Part, Poll, Reading};
 use rentop::rules::fleet::{Account, Consequence, Fleet};
 use rentop::rules::settings::Settings;
-use rentop::rules::spend::{Entries, Horizon, Look, Meter, Running, Span};
+use rentop::rules::spend::{Entries, Look, Meter};
 
 use crate::world::{Dice, LONGEST_GAP, Row, World, may_be_lost};
 
 pub const ACCOUNTS: [&str; 2] = ["telling", "silent"];
 
-pub struct Watcher {
+/// What outlives the program.
+pub trait Books {
+    /// Writes down what a poll of an account added.
+    fn keep(&mut self, account: &AccountName, now: Timestamp, entries: Entries, meter: &mut Meter);
+
+    /// What a program that starts is told.
+    fn recall(&mut self) -> Meter;
+}
+
+pub struct Watcher<B> {
     fleet: Fleet,
     settings: Settings,
     pub meter: Meter,
-    pub spans: Vec<Span>,
-    /// What outlives the program.
-    open: BTreeMap<Identity, Running>,
-    horizons: BTreeMap<(AccountName, ResourceKind), Horizon>,
-    /// What every poll that was written down added.
-    pub kept: Vec<(usize, Timestamp, Entries)>,
+    pub books: B,
 }
 
-impl Watcher {
-    pub fn new() -> Self {
+impl<B: Books> Watcher<B> {
+    pub fn new(books: B) -> Self {
         let account = |name: &str| Account::new(name.into(), "somewhere".into(), false);
         Watcher {
             fleet: Fleet { accounts: ACCOUNTS.map(account).into(), ..Fleet::default() },
             settings: Settings::default(),
             meter: Meter::default(),
-            spans: Vec::new(),
-            open: BTreeMap::new(),
-            horizons: BTreeMap::new(),
-            kept: Vec::new(),
+            books,
         }
     }
 
@@ -72,11 +73,11 @@ impl Watcher {
                 4..8 => {
                     let lacks = Some(dice.between(0, 39) as usize);
                     let entries = self.take(account, poll(world, account, place, lacks, dice.chance(50)), now);
-                    self.keep(account, now, entries);
+                    self.books.keep(&ACCOUNTS[account].into(), now, entries, &mut self.meter);
                 }
                 _ => {
                     let entries = self.take(account, poll(world, account, place, None, false), now);
-                    self.keep(account, now, entries);
+                    self.books.keep(&ACCOUNTS[account].into(), now, entries, &mut self.meter);
                 }
             }
             if dice.chance(2) {
@@ -86,7 +87,7 @@ impl Watcher {
     }
 
     fn restart(&mut self) {
-        self.meter = Meter::new(self.open.clone(), self.horizons.clone());
+        self.meter = self.books.recall();
     }
 
     fn take(&mut self, account: usize, poll: Poll, now: Timestamp) -> Entries {
@@ -115,22 +116,6 @@ impl Watcher {
         }
         self.fleet.prune(now);
         entries
-    }
-
-    fn keep(&mut self, account: usize, now: Timestamp, entries: Entries) {
-        self.spans.extend(entries.spans.iter().cloned());
-        for (identity, running) in &entries.open {
-            match running {
-                Some(running) => self.open.insert(identity.clone(), running.clone()),
-                None => self.open.remove(identity),
-            };
-        }
-        for kind in [ResourceKind::Instance, ResourceKind::Storage] {
-            let name = AccountName::from(ACCOUNTS[account]);
-            let horizon = self.meter.horizon(&name, kind);
-            self.horizons.extend(horizon.map(|at| ((name, kind), at)));
-        }
-        self.kept.push((account, now, entries));
     }
 }
 

@@ -225,19 +225,13 @@ fn quiet(polls: &[i64]) -> Vec<i64> {
     polls.windows(3).filter(|three| near(&three[..2]) && near(&three[1..])).map(|three| three[1]).collect()
 }
 
-/// Whether a poll may be lost, or lack a row: others are close before and after it, nothing changes with it, and
-/// nothing ends before the next one. (What two lists in a row lack is gone since the first of them, as far as
-/// anybody can tell.)
+/// Whether a poll may be lost, or lack a row: others are close before and after it, and nothing changes with it.
 pub fn may_be_lost(world: &World, account: usize, place: usize) -> bool {
     let polls = &world.polls[account];
     let near = |place: usize| place > 0 && polls.get(place).is_some_and(|poll| poll - polls[place - 1] <= PACE);
     let own = world.things.iter().filter(|thing| thing.account == account);
-    let next = polls.get(place + 1).copied().unwrap_or(i64::MAX);
-    let disturbs = |state: &State| {
-        let ends = matches!(state.life, Life::Gone { .. }) && (polls[place]..next).contains(&state.from);
-        state.from == polls[place] || ends
-    };
-    near(place) && near(place + 1) && !own.flat_map(|thing| &thing.states).any(disturbs)
+    let changes = |state: &State| state.from == polls[place];
+    near(place) && near(place + 1) && !own.flat_map(|thing| &thing.states).any(changes)
 }
 
 impl Thing {
@@ -274,17 +268,24 @@ impl Thing {
 
     /// What it was charged from one time to another, in 1e-12 dollars an hour times milliseconds.
     pub fn bill(&self, from: i64, to: i64) -> i128 {
-        let mut sum = 0;
+        self.bills(from, to).into_iter().map(|(_, sum)| sum).sum()
+    }
+
+    /// The same for each of its components.
+    pub fn bills(&self, from: i64, to: i64) -> [(Component, i128); 2] {
+        let (mut compute, mut disk) = (0, 0);
         for (place, state) in self.states.iter().enumerate() {
             let until = self.states.get(place + 1).map_or(i64::MAX, |next| next.from);
-            let rate = match state.life {
-                Life::On => state.compute + state.disk,
-                Life::Off => state.disk,
-                Life::Gone { .. } => 0,
-            };
-            sum += i128::from(rate) * i128::from((until.min(to) - state.from.max(from)).max(0));
+            let ms = i128::from((until.min(to) - state.from.max(from)).max(0));
+            if state.life == Life::On {
+                compute += i128::from(state.compute) * ms;
+            }
+            if matches!(state.life, Life::On | Life::Off) {
+                disk += i128::from(state.disk) * ms;
+            }
         }
-        sum
+        let stored = if self.is_storage { Component::Storage } else { Component::Disk };
+        [(Component::Compute, compute), (stored, disk)]
     }
 
     /// What its rates may come to at most.

@@ -10,7 +10,7 @@ use crate::app::state::World;
 use crate::cli::Stop;
 use crate::ledger::LedgerError;
 use crate::rules::memory::Memory;
-use crate::rules::spend::{Answer, BalanceChange, Billable, Cell, Charge, Exact, Meter, Period, Question, open_cells};
+use crate::rules::spend::{Answer, BalanceChange, Billable, Cell, Meter, Period, Question, open_cells};
 use crate::runtime::keeper::Keeper;
 
 /// So often the books are asked anew when another process wrote meanwhile.
@@ -46,23 +46,23 @@ pub struct Books {
     pub cells: Vec<Cell>,
     /// Since when each account is known, first by name.
     pub since: BTreeMap<AccountName, Timestamp>,
-    pub balances: Vec<Balance>,
+    /// With what is open.
+    pub balances: Vec<BalanceChange>,
     /// The books are still being added up anew.
     pub unfinished: bool,
     pub(super) providers: BTreeMap<AccountName, ProviderName>,
 }
 
-/// How a balance moved, and what of that nobody can explain.
-pub struct Balance {
-    pub change: BalanceChange,
-    /// What was charged between its two readings, what is open included.
-    pub charged: Exact,
-    pub unexplained: Exact,
-}
-
 impl Books {
-    /// Puts the answer of the books and the open lines together.
-    pub fn of(answer: Answer, memory: &Memory, world: &World, period: Period, now: Timestamp) -> Self {
+    /// Puts the answers of the books and the open lines together.
+    pub fn of(
+        answer: Answer,
+        balances: Vec<BalanceChange>,
+        memory: &Memory,
+        world: &World,
+        period: Period,
+        now: Timestamp,
+    ) -> Self {
         let zone = world.spending.zone.clone();
         let meter = meter(memory, world);
         let by_resource = matches!(answer.question, Question::Resources(_));
@@ -74,18 +74,14 @@ impl Books {
             let known = since.entry(span.identity.account).or_insert(span.from);
             *known = span.from.min(*known);
         }
-        let balance = |change: BalanceChange| {
-            let open = open_between(&meter, &change, now);
-            let (charged, unexplained) = (change.charged + open, change.unexplained(open));
-            Balance { change, charged, unexplained }
-        };
+        let balances = balances.into_iter().map(|change| change.with_open(&meter, now)).collect();
         Books {
             period,
             zone,
             now,
             cells,
             since,
-            balances: answer.balances.into_iter().map(balance).collect(),
+            balances,
             unfinished: answer.unfinished,
             providers: providers(memory, world),
         }
@@ -130,13 +126,4 @@ fn name(cells: &mut [Cell], world: &World) {
             name.clone_from(&names[identity]);
         }
     }
-}
-
-/// What is open between two readings of a balance.
-fn open_between(meter: &Meter, change: &BalanceChange, now: Timestamp) -> Exact {
-    let own = meter.open_spans(now).filter(|span| {
-        let certain = span.terms.charge == Charge::Certain;
-        certain && span.identity.account == change.account && span.rate.currency == change.first.currency
-    });
-    own.map(|span| Exact::over(span.rate, span.from.max(change.from), span.to.min(change.to))).sum()
 }

@@ -8,11 +8,11 @@ use providers::money::Currency;
 use rust_decimal::Decimal;
 use serde::Serialize;
 
-use super::books::{Balance, Books};
+use super::books::Books;
 use crate::cli::ls::six;
 use crate::cli::table::Table;
 use crate::config::Config;
-use crate::rules::spend::{Amounts, Billable, By, Exact, Group, Joined, Key, PLACES, Report, share};
+use crate::rules::spend::{Amounts, BalanceChange, Billable, By, Exact, Group, Joined, Key, PLACES, Report, share};
 
 /// One group in one currency, or a total.
 #[derive(Clone, Debug)]
@@ -285,8 +285,7 @@ fn joined_line(joined: &Joined, config: &Config) -> JoinedLine {
     }
 }
 
-fn balance_line(balance: &Balance) -> BalanceLine {
-    let change = &balance.change;
+fn balance_line(change: &BalanceChange) -> BalanceLine {
     BalanceLine {
         account: change.account.clone(),
         from: change.from,
@@ -294,8 +293,8 @@ fn balance_line(balance: &Balance) -> BalanceLine {
         first: six(change.first.amount),
         last: six(change.last.amount),
         paid_in: six(change.paid_in.amount),
-        charged: six(balance.charged.amount()),
-        unexplained: six(balance.unexplained.amount()),
+        charged: six(change.charged.amount()),
+        unexplained: six(change.unexplained().amount()),
         currency: change.first.currency,
     }
 }
@@ -476,7 +475,7 @@ mod tests {
             evidence,
             replaced: false,
             currency: Currency::USD,
-            amount: Exact::from_parts(picos, 3),
+            amount: Exact::of(Decimal::new(picos, 12)) + Exact::from_parts(0, 3),
             gpu_ms: 1234,
         }
     }

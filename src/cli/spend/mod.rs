@@ -74,9 +74,12 @@ pub fn run(common: &Common, args: &SpendArgs) -> Result<Exit, Stop> {
     let question = if by == By::Instance { Question::Resources(period) } else { Question::Days(period) };
     let (books, state) = visit(&setup, async |errand| {
         let keeper = errand.keeper();
-        let ask = async || answered(keeper.spend(question.clone()).await);
-        let (answer, memory) = at_one_moment(keeper, ask).await?;
-        Ok(Books::of(answer, &memory, &errand.state.world, period, clock::now()))
+        let ask = async || {
+            let balances = answered(keeper.spend(Question::Balances(period)).await)?.balances;
+            Ok((answered(keeper.spend(question.clone()).await)?, balances))
+        };
+        let ((answer, balances), memory) = at_one_moment(keeper, ask).await?;
+        Ok(Books::of(answer, balances, &memory, &errand.state.world, period, clock::now()))
     })?;
     if args.output.json {
         print_json(&listing::Listing::of(&books, by, args.spread_unassigned, &setup.config))?;

@@ -123,7 +123,7 @@ pub(super) fn rows(ledger: &Ledger) -> Vec<Vec<rusqlite::types::Value>> {
     const ENTRIES: [&str; 4] = [
         "SELECT billable, line, began, ended, rate, component, charge, wasted, project, gpus, evidence, replaced
          FROM span JOIN terms ON key = terms ORDER BY 1, 2, 3",
-        "SELECT billable, terms.component, began, ended, line_began, picos, rest, wasted, project, gpus, evidence, replaced
+        "SELECT billable, terms.component, began, ended, line_began, micros, rest, wasted, project, gpus, evidence, replaced
          FROM amount JOIN terms ON key = terms ORDER BY 1, 2, 3, 4, 9, 12",
         "SELECT * FROM open ORDER BY 1",
         "SELECT key, since FROM billable ORDER BY 1",
@@ -146,7 +146,7 @@ pub(super) fn check(ledger: &Ledger) {
         SELECT billable, line, began, ended, rate, component, charge, wasted, project, currency, evidence, replaced, gpus
         FROM span JOIN terms ON key = terms ORDER BY billable, line, began";
     const AMOUNTS: &str = "
-        SELECT billable, began, ended, picos, rest, terms.component, charge, wasted, project, currency, evidence, replaced
+        SELECT billable, began, ended, micros, rest, terms.component, charge, wasted, project, currency, evidence, replaced
         FROM amount JOIN terms ON key = terms";
     let words = |row: &rusqlite::Row, from: usize| -> String {
         (from..from + 7).map(|column| format!("{:?} ", row.get_ref(column).unwrap())).collect()
@@ -191,8 +191,8 @@ pub(super) fn check(ledger: &Ledger) {
     let mut statement = ledger.main.prepare(AMOUNTS).unwrap();
     let mut found = statement.query([]).unwrap();
     while let Some(row) = found.next().unwrap() {
-        let [billable, began, ended, picos, rest] = [0, 1, 2, 3, 4].map(|column| row.get::<_, i64>(column).unwrap());
-        let amount = Exact::from_parts(picos, rest);
+        let [billable, began, ended, micros, rest] = [0, 1, 2, 3, 4].map(|column| row.get::<_, i64>(column).unwrap());
+        let amount = Exact::from_parts(micros, rest);
         if began == ended {
             add(billable, date_of(ms(began), zone), &words(row, 5), amount, 0);
         }
@@ -204,7 +204,7 @@ pub(super) fn check(ledger: &Ledger) {
 
     let read = |table: &str, keys: &str| -> Sum {
         let sql = format!(
-            "SELECT {keys}, picos, rest, gpu_ms, component, charge, wasted, project, currency, evidence, replaced
+            "SELECT {keys}, micros, rest, gpu_ms, component, charge, wasted, project, currency, evidence, replaced
              FROM {table} JOIN terms ON key = terms"
         );
         let mut statement = ledger.main.prepare(&sql).unwrap();
@@ -499,6 +499,29 @@ fn what_is_open_is_assigned_from_its_time_on() {
     assert_eq!(open(&mut ledger), (at("09:00"), None));
 }
 
+/// A currency of small units: a bill of a million million of them is kept to its smallest part.
+#[test]
+fn sums_of_a_million_million_are_exact() {
+    let mut ledger = Ledger::in_memory().unwrap();
+    let won = Currency::parse("KRW").unwrap();
+    let line = |id: &str, component| BilledLine {
+        component,
+        amount: Money::new("333333333333.333333333333".parse().unwrap(), won),
+        ..billed(id, at("08:00") - hours(30), at("09:00"), "0")
+    };
+    let lines = ["a", "b"].map(|id| [line(id, Component::Compute), line(id, Component::Disk)]).concat();
+    for _ in 0..2 {
+        import(&mut ledger, at("00:00") - hours(48), at("09:00"), &lines);
+    }
+    for question in [Question::Days(november()), Question::Resources(november())] {
+        let total: Exact = cells(&mut ledger, question).iter().map(|cell| cell.amount).sum();
+        assert_eq!(money(total), "1333333333333.333333333332");
+    }
+    import(&mut ledger, at("00:00") - hours(48), at("09:00"), &lines[..1]);
+    let summed = ledger.sum_up(date("2026-11-30")).unwrap();
+    assert_eq!(money(summed.month.of(won).total()), "333333333333.333333333333");
+}
+
 fn read_balance(ledger: &mut Ledger, at: Timestamp, cash: &str) {
     let money = |amount: &str| Money::new(amount.parse().unwrap(), Currency::USD);
     let value = Balance { cash: money(cash), voucher: Some(money("5")), provider_burn: None };
@@ -526,15 +549,15 @@ fn balances_tell_what_was_paid_in_and_what_left() {
     }
     let kept: i64 = ledger.main.query_row("SELECT COUNT(*) FROM balance", [], |row| row.get(0)).unwrap();
     assert!(kept < 45, "{kept}");
-    let balances = ledger.answer(&Question::Days(november())).unwrap().balances;
+    let balances = ledger.answer(&Question::Balances(november())).unwrap().balances;
     let [change] = &balances[..] else { panic!("{balances:?}") };
     assert_eq!((change.from, change.to), (start, at("09:59")));
     // A rise is told less the minute that passed with it.
     assert_eq!(change.paid_in.amount.to_string(), "99.92");
     assert_eq!(money(change.charged), "66");
     assert_eq!(change.vouchers.map(|(first, _)| first.amount.to_string()).as_deref(), Some("5"));
-    assert_eq!(money(change.unexplained(Exact::ZERO)), "13.08");
-    let day = ledger.answer(&Question::Days(Period::day(date("2026-11-29")))).unwrap().balances;
+    assert_eq!(money(change.unexplained()), "13.08");
+    let day = ledger.answer(&Question::Balances(Period::day(date("2026-11-29")))).unwrap().balances;
     assert_eq!((day[0].from, day[0].paid_in.amount.to_string().as_str()), (start, "49.96"));
 }
 

@@ -150,7 +150,7 @@ impl Books {
             if told.is_none() && line.terms.charge != Charge::Prepaid {
                 let terms = Terms { charge: Charge::Possible, ..line.terms.clone() };
                 let beyond = OpenLine { terms, ..line.clone() };
-                self.write(identity, &beyond, seen, by, Evidence::Assumed);
+                self.write(identity, &beyond, seen.max(line.from), by, Evidence::Assumed);
             }
         }
         self.entries.open.insert(identity.clone(), None);

@@ -169,7 +169,7 @@ fn what_is_back_from_being_gone_is_charged_once(#[case] started_at: Option<&str>
         watch.poll(at(clock), listed(Vec::new()));
     }
     watch.found(at("10:00:45"), &identity("team", "A"), Found::NoSuchId);
-    check(&watch, "10:00:45", [15, 0, 0, 15]);
+    check(&watch, "10:00:45", [15, 0, 0, 30]);
     look(&mut watch, "10:00:45", running(started_at));
     look(&mut watch, "10:01:00", running(started_at));
     look(&mut watch, "10:01:15", running(started_at));
@@ -191,7 +191,7 @@ fn what_is_found_by_id_is_charged_from_then_and_once() {
     watch.found(at("10:00:41"), &identity("team", "A"), Found::Instance(Box::new(row.clone())));
     look(&mut watch, "10:00:45", row.clone());
     look(&mut watch, "10:01:00", row);
-    check(&watch, "10:01:00", [20, 8, 0, 15]);
+    check(&watch, "10:01:00", [20, 8, 0, 31]);
 }
 
 #[test]
@@ -291,7 +291,7 @@ fn what_may_have_been_charged_beyond_its_end_may_not_be_charged_twice() {
         watch.poll(at(clock), listed(Vec::new()));
     }
     watch.found(at("10:00:30"), &identity("team", "A"), Found::NoSuchId);
-    check(&watch, "10:00:30", [0, 0, 0, 15]);
+    check(&watch, "10:00:30", [0, 0, 0, 30]);
     let mut earlier = Watch::new();
     look(&mut earlier, "10:00:00", starting(None));
     earlier.found(at("10:00:20"), &identity("team", "A"), Found::NoSuchId);

@@ -94,8 +94,8 @@ fn what_went_unseen_is_charged_to_its_last_sight() {
     }
     watch.found(at("09:02:06"), &identity("team", "A"), Found::NoSuchId);
     assert!(watch.fleet.instance(&"team".into(), &"A".into()).unwrap().is_gone());
-    // Forty-seven days and five seconds at 0.384, as an upper limit.
-    let beyond = Exact::over(usd("0.384"), time("2026-10-14T09:00:00Z"), at("09:00:05")).amount().to_string();
+    // Forty-seven days and two minutes at 0.384, as an upper limit.
+    let beyond = Exact::over(usd("0.384"), time("2026-10-14T09:00:00Z"), at("09:02:06")).amount().to_string();
     assert_eq!(amounts(&watch, at("09:02:06")), ["0.768", "0", "0", "0.768", beyond.as_str()]);
 }
 
@@ -190,6 +190,45 @@ fn pieces_of_an_hour_are_rounded_up_each_on_its_own(#[case] often: bool) {
     assert_eq!(pieces, expected);
 }
 
+/// What ends at a full hour has its last piece rounded up by that hour, and not once more by its end.
+#[rstest]
+#[case::seen_to_stop_then("12:00:00", "12:00:00", None)]
+#[case::told_to_have_stopped_then("11:59:45", "12:00:10", Some("12:00:00"))]
+#[case::told_after_a_gap("11:10:00", "14:30:00", Some("12:00:00"))]
+#[case::gone_after_it("12:00:00", "12:00:15", None)]
+fn an_end_at_a_full_hour_is_rounded_up_once(#[case] last: &str, #[case] end: &str, #[case] told: Option<&str>) {
+    let mut watch = Watch::new();
+    let granularity = Granularity::ClockHours { round_up_to: dec("0.01") };
+    let row = |phase| Instance { granularity, started_at: Some(at("10:52:00")), ..instance("A", phase, "0.98") };
+    let on = listed(vec![row(Phase::Running)]);
+    every_15_s(&mut watch, at("10:52:00"), at(last), &on);
+    if at(last) < at(end) {
+        watch.poll(at(last), on);
+    }
+    let off = Instance { rates: Rates::known(), stopped_at: told.map(at), started_at: None, ..row(Phase::Stopped) };
+    if told.is_none() && last != end {
+        watch.poll(at(end), listed(Vec::new()));
+        watch.released(at(end), &identity("team", "A"));
+    } else {
+        watch.poll(at(end), listed(vec![off]));
+    }
+    let pieces: Vec<_> = watch.lumps.iter().map(|lump| lump.at).collect();
+    assert_eq!(pieces, [at("11:00:00")], "eight minutes; the whole hour after them is worth 0.98 exactly");
+    assert_eq!(watch.usd("A", at(end)).total().amount(), dec("1.12"));
+}
+
+/// The same where the last piece is not worth whole cents.
+#[test]
+fn a_piece_that_ends_at_a_full_hour_is_rounded_up_once() {
+    let mut watch = Watch::new();
+    let granularity = Granularity::ClockHours { round_up_to: dec("0.01") };
+    let row = |phase, rate| Instance { granularity, ..instance("A", phase, rate) };
+    every_15_s(&mut watch, at("10:52:00"), at("11:00:00"), &listed(vec![row(Phase::Running, "0.98")]));
+    let off = Instance { rates: Rates::known(), ..row(Phase::Stopped, "0") };
+    watch.poll(at("11:00:00"), listed(vec![off]));
+    assert_eq!((watch.lumps.len(), watch.usd("A", at("11:00:00")).total().amount()), (1, dec("0.14")));
+}
+
 /// COST-10: an announced price is charged from when it is charged, not from when it was announced or accepted.
 #[test]
 fn a_new_price_counts_from_then_on() {
@@ -280,8 +319,8 @@ fn an_outage_is_charged_on(#[case] started_at: Option<&str>, #[case] after: [&st
     assert_eq!(amounts(&watch, at("14:41:00")), after);
 }
 
-/// LIFE-03: a release is charged to the last list that still held the instance; the moment to the first that
-/// did not is an upper limit.
+/// LIFE-03: a release is charged to the last list that still held the instance; the time to the proof that
+/// it is gone is an upper limit.
 #[test]
 fn a_release_is_charged_to_the_last_sight() {
     let mut watch = Watch::new();
@@ -292,7 +331,7 @@ fn a_release_is_charged_to_the_last_sight() {
     watch.poll(at("15:01:00"), listed(Vec::new()));
     watch.poll(at("15:01:30"), listed(Vec::new()));
     watch.found(at("15:01:31"), &identity("team", "A"), Found::NoSuchId);
-    let expected = ["0.044222222222", "0.044222222222", "0", "0", "0.022111111111"];
+    let expected = ["0.044222222222", "0.044222222222", "0", "0", "0.056383333333"];
     assert_eq!(amounts(&watch, at("15:05:00")), expected);
 }
 
@@ -401,9 +440,13 @@ fn a_slow_release_is_charged_until_it_is_gone() {
     every_15_s(&mut watch, at("09:00:00"), at("09:01:15"), &listed(vec![instance("A", Phase::Releasing, "2")]));
     watch.poll(at("09:01:30"), listed(Vec::new()));
     watch.released(at("09:01:45"), &identity("team", "A"));
+    // Until somebody says that it is gone it may run, whatever a list lacks: 0.05 up to that list, of which half
+    // a minute is not sure, and a quarter of a minute that may come on top of it.
     let sums = watch.usd("A", at("09:02:00"));
-    assert_eq!((sums.total() + sums.possible).amount(), dec("0.05"));
     assert_eq!(sums.total(), Exact::over(usd("2"), at("09:00:00"), at("09:01:00")));
+    assert_eq!(sums.possible, Exact::over(usd("2"), at("09:01:00"), at("09:01:45")));
+    let up_to_the_list = Exact::over(usd("2"), at("09:01:00"), at("09:01:30"));
+    assert_eq!((sums.total() + up_to_the_list).amount(), dec("0.05"));
 }
 
 /// Prepaid stands beside the total, and what of it stood still is unused, not waste.

@@ -45,7 +45,7 @@ pub enum Seen {
     Not {
         missing: bool,
     },
-    /// It is gone since some moment up to then: the first list without it.
+    /// It is gone since some moment up to then: when that was proven. A list without it proves nothing yet.
     Gone {
         by: Timestamp,
     },
@@ -55,9 +55,7 @@ impl Seen {
     /// How a look at `now`, by our clock, found it.
     pub fn of<T: Row>(fleet: &Fleet, known: &Known<T>, now: Timestamp) -> Self {
         match (known.gone_at, known.missing_since) {
-            (Some(gone_at), missing) => {
-                Seen::Gone { by: fleet.there(&known.identity.account, missing.unwrap_or(gone_at)) }
-            }
+            (Some(gone_at), _) => Seen::Gone { by: fleet.there(&known.identity.account, gone_at) },
             (None, Some(_)) => Seen::Not { missing: true },
             (None, None) if known.last_seen != now => Seen::Not { missing: false },
             (None, None) => Seen::Now,

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use providers::model::{AccountName, Component, Granularity, Identity, ResourceKind};
+use providers::model::{AccountName, Component, Granularity, Identity, ResourceId, ResourceKind};
 use providers::money::Rate;
 use serde::{Deserialize, Serialize};
 
@@ -261,6 +261,15 @@ impl Meter {
     /// The same as spans of their own.
     pub fn open_spans(&self, now: Timestamp) -> impl Iterator<Item = Span> + '_ {
         self.open_parts(now).map(|part| part.to_span())
+    }
+
+    /// The parts of one account's resources.
+    pub fn open_parts_in(&self, account: &AccountName, now: Timestamp) -> impl Iterator<Item = Part<'_>> {
+        let id = ResourceId::new("");
+        let first = Identity { account: account.clone(), kind: ResourceKind::Instance, id, generation: 0 };
+        let own =
+            self.running.range(first.clone()..).take_while(move |(identity, _)| identity.account == first.account);
+        own.flat_map(move |(identity, running)| self.parts_of(identity, running, now))
     }
 
     /// The parts of one resource.

@@ -5,7 +5,7 @@ use providers::model::{AccountName, Identity};
 use providers::money::{Currency, Money, Rate};
 use serde::{Deserialize, Serialize};
 
-use super::{Billable, Cell, Evidence, Exact, Period, Terms};
+use super::{Billable, Cell, Charge, Evidence, Exact, Meter, Period, Terms};
 
 /// A question to the books. Only what is closed is answered: what is open stands in the meter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,6 +15,9 @@ pub enum Question {
     Days(Period),
     /// Resource by resource, whatever the day.
     Resources(Period),
+    /// How the accounts' balances moved, and what was charged meanwhile: slower than the sums where an account
+    /// has many resources.
+    Balances(Period),
     /// Every entry about one of them.
     Entries { account: AccountName, billable: Billable, period: Period },
 }
@@ -29,7 +32,7 @@ pub struct Answer {
     pub entries: Vec<Entry>,
     /// Since when each account is in the books.
     pub since: Vec<(AccountName, Timestamp)>,
-    /// What the balances of the accounts that have one tell about the period.
+    /// For `Balances`: what those of the accounts that have one tell about the period.
     pub balances: Vec<BalanceChange>,
     /// The books are still being added up anew, after a change of the time zone for instance.
     pub unfinished: bool,
@@ -63,16 +66,24 @@ pub struct BalanceChange {
     pub paid_in: Money,
     /// Vouchers at the first and the last reading, where there are any.
     pub vouchers: Option<(Money, Money)>,
-    /// What the books hold as charged between the two readings, closed entries only.
+    /// What the books hold as charged between the two readings: closed entries only, as they answer.
     pub charged: Exact,
 }
 
 impl BalanceChange {
-    /// What left the account beyond what the books know, `open` being what is not closed yet; negative when
-    /// less left it.
-    pub fn unexplained(&self, open: Exact) -> Exact {
+    /// With what was charged between the two readings and is not closed yet, as of the books' answer.
+    pub fn with_open(mut self, meter: &Meter, now: Timestamp) -> Self {
+        let own = meter
+            .open_parts_in(&self.account, now)
+            .filter(|part| part.terms.charge == Charge::Certain && part.rate.currency == self.first.currency);
+        self.charged += own.map(|part| Exact::over(part.rate, part.from.max(self.from), part.to.min(self.to))).sum();
+        self
+    }
+
+    /// What left the account beyond what is known to be charged; negative when less left it.
+    pub fn unexplained(&self) -> Exact {
         let left = Exact::of(self.first.amount) + Exact::of(self.paid_in.amount) - Exact::of(self.last.amount);
-        left - self.charged - open
+        left - self.charged
     }
 }
 
