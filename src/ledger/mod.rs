@@ -65,6 +65,16 @@ pub enum LedgerError {
     Sql(#[source] rusqlite::Error),
 }
 
+impl LedgerError {
+    /// Whether the same may succeed later: the fault lies with the disk or with another process.
+    pub fn may_pass(&self) -> bool {
+        matches!(
+            self,
+            LedgerError::Full | LedgerError::Busy | LedgerError::Moved { .. } | LedgerError::NotWritable { .. }
+        )
+    }
+}
+
 impl From<rusqlite::Error> for LedgerError {
     fn from(error: rusqlite::Error) -> Self {
         let why = error.to_string();

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use providers::error::ProviderError;
 use providers::model::{AccountName, BilledLine, Identity, ResourceKind};
 use providers::money::Burn;
+use rust_decimal::Decimal;
 
 use crate::app::effect::Effect;
 use crate::app::spending::{SpentTotals, Unwatched};
@@ -13,6 +14,9 @@ use crate::app::state::World;
 use crate::rules::fleet::{Consequence, Trouble};
 use crate::rules::memory::{AccountMemory, Memory};
 use crate::rules::spend::{Entries, Look, Summed, date_of};
+
+/// What one thing may cost in a day, in whatever currency: more is no bill.
+const GREATEST_LINE: i64 = 1_000_000_000;
 
 /// Takes the books' memory over.
 pub fn remember(world: &mut World, memory: &Memory) {
@@ -24,8 +28,9 @@ pub fn remember(world: &mut World, memory: &Memory) {
     spending.unwatched.clear();
     for account in &memory.accounts {
         if is_known(account) {
-            if let Some(billing) = spending.billing.get_mut(&account.name) {
-                billing.billed_to = billing.billed_to.max(account.billed_to);
+            let billed_to = memory.billed_to.get(&account.name);
+            if let Some((billing, to)) = spending.billing.get_mut(&account.name).zip(billed_to) {
+                billing.kept(*to);
             }
             continue;
         }
@@ -173,16 +178,24 @@ pub fn billed(
     now: Timestamp,
 ) -> Vec<Effect> {
     let Some(billing) = world.spending.billing.get_mut(&account) else { return Vec::new() };
-    let lines = match lines {
+    let beyond_measure = |line: &BilledLine| line.amount.amount.abs() > Decimal::from(GREATEST_LINE);
+    let told =
+        lines.map_err(|error| error.to_string()).and_then(|lines| match lines.iter().find(|l| beyond_measure(l)) {
+            Some(line) => {
+                Err(format!("{}: nobody is charged {} {}", line.product, line.amount.amount, line.amount.currency))
+            }
+            None => Ok(lines),
+        });
+    let lines = match told {
         Ok(lines) => lines,
         Err(error) => {
             billing.failed();
             // Of no weight for the fleet: what is not billed yet stays our own figure.
-            tracing::warn!(%error, "what was billed is not known");
+            tracing::warn!(error, %account, "what was billed is not known");
             return Vec::new();
         }
     };
-    billing.answered(to);
+    billing.answered();
     if !world.collects() {
         return Vec::new();
     }
@@ -193,6 +206,13 @@ pub fn billed(
     effects.push(Effect::KeepBilled { account, from, to, lines });
     effects.push(sum_up(world, now));
     effects
+}
+
+/// The books hold what a provider billed.
+pub fn billed_kept(world: &mut World, account: &AccountName, to: Timestamp) {
+    if let Some(billing) = world.spending.billing.get_mut(account) {
+        billing.kept(to);
+    }
 }
 
 /// The accounts whose provider tells what it billed.

@@ -130,7 +130,6 @@ fn what_was_billed_is_written_down_after_what_is_open_was_closed() {
             Effect::Keep(keep) => {
                 let ends: Vec<Timestamp> = keep.entries.spans.iter().map(|span| span.to).collect();
                 assert_eq!(ends, [to]);
-                assert_eq!(keep.account.billed_to, Some(to));
                 Some("keep")
             }
             Effect::KeepBilled { .. } => Some("billed"),
@@ -139,6 +138,28 @@ fn what_was_billed_is_written_down_after_what_is_open_was_closed() {
         })
         .collect();
     assert_eq!(order, ["keep", "billed", "sum"]);
+}
+
+/// A bill that no books can hold is none, and is asked for again.
+#[test]
+fn an_amount_beyond_measure_is_no_bill() {
+    let mut books = Books::begin(Memory::default(), at("10:00:00"));
+    books.answer(running("3.6"));
+    let (from, to) = (at("09:00:00"), at("10:00:00"));
+    let line = |amount: Decimal| providers::model::BilledLine {
+        resource: None,
+        product: "serverless".to_owned(),
+        component: Component::Compute,
+        from,
+        to,
+        amount: providers::money::Money::new(amount, Currency::USD),
+    };
+    for (amount, kept) in [(Decimal::MAX, false), (Decimal::MIN, false), (Decimal::from(-1_000_000_000), true)] {
+        books.hear(WorldEvent::Billed { account: "team".into(), from, to, lines: Ok(vec![line(amount)]) });
+        let written = books.effects.iter().any(|effect| matches!(effect, Effect::KeepBilled { .. }));
+        assert_eq!(written, kept, "{amount}");
+        assert_eq!(books.state.world.spending.billing[&"team".into()].failures == 0, kept);
+    }
 }
 
 #[test]
@@ -184,7 +205,6 @@ fn remembered(account: &str) -> Memory {
             balance: None,
             instances_seen: Some(Horizon { at: at("09:00:00"), longest_gap: jiff::SignedDuration::from_secs(45) }),
             storage_seen: None,
-            billed_to: None,
             unwatched_noted: false,
         }],
         running: vec![(known.identity.clone(), running)],

@@ -71,6 +71,10 @@ pub fn update(world: &mut World, event: WorldEvent, now: Timestamp) -> Vec<Effec
             vec![]
         }
         WorldEvent::Billed { account, from, to, lines } => spend::billed(world, account, (from, to), lines, now),
+        WorldEvent::BilledKept { account, to } => {
+            spend::billed_kept(world, &account, to);
+            vec![]
+        }
         WorldEvent::Acted { op, answer } => advance(world, op, Input::Acted(answer), now),
         WorldEvent::NotRecorded { op, error } => advance(world, op, Input::NotRecorded(error), now),
         WorldEvent::Forestalled { op, by: Owner { host, pid } } => {
@@ -360,7 +364,6 @@ fn keep_of(world: &World, name: &AccountName, entries: Entries) -> Option<Keep> 
         balance: account.balance.clone(),
         instances_seen: spending.meter.horizon(name, ResourceKind::Instance),
         storage_seen: spending.meter.horizon(name, ResourceKind::Storage),
-        billed_to: spending.billing.get(name).and_then(|billing| billing.billed_to),
         unwatched_noted: false,
     };
     Some(Keep { account, instances: Vec::new(), storage: Vec::new(), entries })
