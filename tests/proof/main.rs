@@ -143,6 +143,6 @@ fn union<'a>(spans: impl Iterator<Item = &'a Span>) -> Vec<(i64, i64)> {
 }
 
 fn units(amount: Exact) -> i128 {
-    let (picos, rest) = amount.parts();
-    i128::from(picos) * 3_600_000 + i128::from(rest)
+    let (micros, rest) = amount.parts();
+    i128::from(micros) * 3_600_000_000_000 + i128::from(rest)
 }

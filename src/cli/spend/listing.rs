@@ -476,7 +476,7 @@ mod tests {
             evidence,
             replaced: false,
             currency: Currency::USD,
-            amount: Exact::from_parts(picos, 3),
+            amount: Exact::of(Decimal::new(picos, 12)) + Exact::from_parts(0, 3),
             gpu_ms: 1234,
         }
     }

@@ -34,10 +34,10 @@ const FIND: &str = "
     SELECT billable.key, book, since, lines, longest FROM billable JOIN book ON book.key = book
     WHERE account = $1 AND kind = $2 AND id = $3 AND generation = $4";
 const DAYS: &str = "
-    SELECT day, book, terms, picos, rest, gpu_ms FROM day_sum WHERE day >= $1 AND day < $2";
-const DAY_OF_BOOK: &str = "SELECT terms, picos, rest FROM day_sum WHERE day = $1 AND book = $2";
+    SELECT day, book, terms, micros, rest, gpu_ms FROM day_sum WHERE day >= $1 AND day < $2";
+const DAY_OF_BOOK: &str = "SELECT terms, micros, rest FROM day_sum WHERE day = $1 AND book = $2";
 const MONTHS: &str = "
-    SELECT billable, month, terms, picos, rest, gpu_ms FROM month_sum WHERE month >= $1 AND month < $2";
+    SELECT billable, month, terms, micros, rest, gpu_ms FROM month_sum WHERE month >= $1 AND month < $2";
 const PRESENT: &str = "
     SELECT billable.key, resource.account, resource.kind, resource.id, resource.generation, since
     FROM resource LEFT JOIN book ON book.account = resource.account

@@ -15,13 +15,13 @@ use crate::ledger::LedgerError;
 use crate::rules::spend::{COMPONENTS, Exact, by_day, date_of};
 
 const ADD_DAY: &str = "
-    INSERT INTO day_sum (day, book, terms, picos, rest, gpu_ms) VALUES ($1, $2, $3, $4, $5, $6)
+    INSERT INTO day_sum (day, book, terms, micros, rest, gpu_ms) VALUES ($1, $2, $3, $4, $5, $6)
     ON CONFLICT (day, book, terms) DO UPDATE SET
-        picos = picos + excluded.picos, rest = rest + excluded.rest, gpu_ms = gpu_ms + excluded.gpu_ms";
+        micros = micros + excluded.micros, rest = rest + excluded.rest, gpu_ms = gpu_ms + excluded.gpu_ms";
 const ADD_MONTH: &str = "
-    INSERT INTO month_sum (billable, month, terms, picos, rest, gpu_ms) VALUES ($1, $2, $3, $4, $5, $6)
+    INSERT INTO month_sum (billable, month, terms, micros, rest, gpu_ms) VALUES ($1, $2, $3, $4, $5, $6)
     ON CONFLICT (billable, month, terms) DO UPDATE SET
-        picos = picos + excluded.picos, rest = rest + excluded.rest, gpu_ms = gpu_ms + excluded.gpu_ms";
+        micros = micros + excluded.micros, rest = rest + excluded.rest, gpu_ms = gpu_ms + excluded.gpu_ms";
 const PROGRESS: &str = "SELECT zone, billable FROM added_up WHERE seat = 1";
 const KEEP_PROGRESS: &str = "UPDATE added_up SET zone = $1, billable = $2 WHERE seat = 1";
 const NEXT: &str = "
@@ -228,8 +228,8 @@ impl Deltas {
             // Neighbours share a page.
             sums.sort_unstable_by_key(|(key, _)| *key);
             for ((one, two, terms), (amount, gpu_ms)) in sums {
-                let (picos, rest) = amount.parts();
-                add.execute(params![one, two, terms, picos, rest, gpu_ms])?;
+                let (micros, rest) = amount.parts();
+                add.execute(params![one, two, terms, micros, rest, gpu_ms])?;
             }
         }
         Ok(())

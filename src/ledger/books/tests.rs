@@ -123,7 +123,7 @@ pub(super) fn rows(ledger: &Ledger) -> Vec<Vec<rusqlite::types::Value>> {
     const ENTRIES: [&str; 4] = [
         "SELECT billable, line, began, ended, rate, component, charge, wasted, project, gpus, evidence, replaced
          FROM span JOIN terms ON key = terms ORDER BY 1, 2, 3",
-        "SELECT billable, terms.component, began, ended, line_began, picos, rest, wasted, project, gpus, evidence, replaced
+        "SELECT billable, terms.component, began, ended, line_began, micros, rest, wasted, project, gpus, evidence, replaced
          FROM amount JOIN terms ON key = terms ORDER BY 1, 2, 3, 4, 9, 12",
         "SELECT * FROM open ORDER BY 1",
         "SELECT key, since FROM billable ORDER BY 1",
@@ -146,7 +146,7 @@ pub(super) fn check(ledger: &Ledger) {
         SELECT billable, line, began, ended, rate, component, charge, wasted, project, currency, evidence, replaced, gpus
         FROM span JOIN terms ON key = terms ORDER BY billable, line, began";
     const AMOUNTS: &str = "
-        SELECT billable, began, ended, picos, rest, terms.component, charge, wasted, project, currency, evidence, replaced
+        SELECT billable, began, ended, micros, rest, terms.component, charge, wasted, project, currency, evidence, replaced
         FROM amount JOIN terms ON key = terms";
     let words = |row: &rusqlite::Row, from: usize| -> String {
         (from..from + 7).map(|column| format!("{:?} ", row.get_ref(column).unwrap())).collect()
@@ -191,8 +191,8 @@ pub(super) fn check(ledger: &Ledger) {
     let mut statement = ledger.main.prepare(AMOUNTS).unwrap();
     let mut found = statement.query([]).unwrap();
     while let Some(row) = found.next().unwrap() {
-        let [billable, began, ended, picos, rest] = [0, 1, 2, 3, 4].map(|column| row.get::<_, i64>(column).unwrap());
-        let amount = Exact::from_parts(picos, rest);
+        let [billable, began, ended, micros, rest] = [0, 1, 2, 3, 4].map(|column| row.get::<_, i64>(column).unwrap());
+        let amount = Exact::from_parts(micros, rest);
         if began == ended {
             add(billable, date_of(ms(began), zone), &words(row, 5), amount, 0);
         }
@@ -204,7 +204,7 @@ pub(super) fn check(ledger: &Ledger) {
 
     let read = |table: &str, keys: &str| -> Sum {
         let sql = format!(
-            "SELECT {keys}, picos, rest, gpu_ms, component, charge, wasted, project, currency, evidence, replaced
+            "SELECT {keys}, micros, rest, gpu_ms, component, charge, wasted, project, currency, evidence, replaced
              FROM {table} JOIN terms ON key = terms"
         );
         let mut statement = ledger.main.prepare(&sql).unwrap();
@@ -607,4 +607,47 @@ fn two_zones_on_one_file_leave_each_other_alone() {
     assert_eq!(money(total(&mut ours, november()).total()), "20");
     assert_eq!(money(total(&mut theirs, november()).total()), "4");
     assert_eq!(money(total(&mut theirs, Period::month(date("2026-12-01"))).total()), "16");
+}
+
+/// Written in one piece: whoever is killed in between asks for the same time again.
+#[test]
+fn how_far_it_was_billed_is_known_by_the_lines_themselves() {
+    let dir = folder();
+    let mut ledger = open(&dir);
+    enter(&mut ledger, Entries::default());
+    assert!(ledger.recall(at("12:00")).unwrap().0.billed_to.is_empty());
+    import(&mut ledger, at("09:00"), at("11:00"), &[billed("a", at("09:00"), at("10:00"), "2")]);
+    import(&mut ledger, at("08:00"), at("10:00"), &[]);
+    drop(ledger);
+    let billed_to = open(&dir).recall(at("12:00")).unwrap().0.billed_to;
+    assert_eq!(billed_to, [("team".into(), at("11:00"))].into());
+}
+
+/// A line from beyond the time that was asked for, the future for instance, is there once, however often it comes.
+#[test]
+fn a_line_beyond_what_was_asked_for_is_not_added_again() {
+    let mut ledger = Ledger::in_memory().unwrap();
+    for _ in 0..3 {
+        import(&mut ledger, at("09:00"), at("10:00"), &[billed("a", at("12:00"), at("13:00"), "2")]);
+    }
+    assert_eq!(money(total(&mut ledger, november()).billed), "2");
+}
+
+/// Where a unit of money is worth little, a fleet's month is many millions of them.
+#[test]
+fn a_month_in_small_money_is_kept_to_the_last_place() {
+    let mut ledger = Ledger::in_memory().unwrap();
+    let won = Currency::parse("KRW").unwrap();
+    let lines: Vec<BilledLine> = ["a", "b", "c", "d"]
+        .map(|id| BilledLine {
+            amount: Money::new("999999999.000000000001".parse().unwrap(), won),
+            ..billed(id, at("09:00"), at("10:00"), "0")
+        })
+        .into();
+    for _ in 0..2 {
+        import(&mut ledger, at("09:00"), at("10:00"), &lines);
+    }
+    let mut sums = Sums::default();
+    cells(&mut ledger, Question::Days(november())).iter().for_each(|cell| sums.add_cell(cell));
+    assert_eq!(money(sums.of(won).billed), "3999999996.000000000004");
 }

@@ -36,13 +36,13 @@ const KEEP_SPAN: &str = "
 const DROP_SPAN: &str = "DELETE FROM span WHERE billable = $1 AND line = $2 AND began = $3";
 
 const AMOUNTS: &str = "
-    SELECT began, ended, terms, line_began, picos, rest FROM amount
+    SELECT began, ended, terms, line_began, micros, rest FROM amount
     WHERE billable = $1 AND component = $2 AND began >= $3 AND began <= $4 ORDER BY began, ended, terms";
 const KEEP_AMOUNT: &str = "
-    INSERT INTO amount (billable, component, began, ended, terms, line_began, picos, rest)
+    INSERT INTO amount (billable, component, began, ended, terms, line_began, micros, rest)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
     ON CONFLICT (billable, component, began, ended, terms) DO UPDATE SET
-        line_began = excluded.line_began, picos = excluded.picos, rest = excluded.rest";
+        line_began = excluded.line_began, micros = excluded.micros, rest = excluded.rest";
 const DROP_AMOUNT: &str = "
     DELETE FROM amount WHERE billable = $1 AND component = $2 AND began = $3 AND ended = $4 AND terms = $5";
 
@@ -255,8 +255,8 @@ impl<'t> Books<'t> {
     /// Adds an amount, or changes the one at its place.
     pub fn put(&mut self, item: &mut Item, component: Component, amount: Amount) -> Result<(), LedgerError> {
         let Amount { place: Place { from, to, terms }, line_began, amount: sum } = amount;
-        let (picos, rest) = sum.parts();
-        let values = params![item.key, component_number(component), from, to, terms, line_began, picos, rest];
+        let (micros, rest) = sum.parts();
+        let values = params![item.key, component_number(component), from, to, terms, line_began, micros, rest];
         self.connection.prepare_cached(KEEP_AMOUNT)?.execute(values)?;
         self.count_amount(item, &amount, 1)?;
         self.change(item, |item| {

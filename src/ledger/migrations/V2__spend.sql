@@ -68,8 +68,8 @@ CREATE TABLE amount (
     terms         INTEGER NOT NULL,
     -- When the provider's line begins that this is a part of; NULL for what is no provider's.
     line_began    INTEGER,
-    -- Whole units of 1e-12, and 1/3600000 of one.
-    picos         INTEGER NOT NULL,
+    -- Whole millionths of the currency's unit, and 1/3600000000000 of one.
+    micros        INTEGER NOT NULL,
     rest          INTEGER NOT NULL,
     PRIMARY KEY (billable, component, began, ended, terms)
 ) STRICT, WITHOUT ROWID;
@@ -87,7 +87,7 @@ CREATE TABLE day_sum (
     day           INTEGER NOT NULL,
     book          INTEGER NOT NULL,
     terms         INTEGER NOT NULL,
-    picos         INTEGER NOT NULL,
+    micros        INTEGER NOT NULL,
     rest          INTEGER NOT NULL,
     gpu_ms        INTEGER NOT NULL,
     PRIMARY KEY (day, book, terms)
@@ -97,7 +97,7 @@ CREATE TABLE month_sum (
     billable      INTEGER NOT NULL,
     month         INTEGER NOT NULL,
     terms         INTEGER NOT NULL,
-    picos         INTEGER NOT NULL,
+    micros        INTEGER NOT NULL,
     rest          INTEGER NOT NULL,
     gpu_ms        INTEGER NOT NULL,
     PRIMARY KEY (billable, month, terms)

@@ -373,7 +373,7 @@ mod tests {
         fn no_grouping_changes_the_total(cells in prop::collection::vec((0usize..4, 0usize..6, 0i64..9_000_000_000_000_000), 0..40)) {
             let projects = [None, Some("a"), Some("b"), Some("c")];
             let cells: Vec<Cell> = cells.iter().map(|(project, component, picos)| Cell {
-                amount: Exact::from_parts(*picos, 1),
+                amount: Exact::of(rust_decimal::Decimal::new(*picos, 12)) + Exact::from_parts(0, 1),
                 ..cell(projects[*project], super::super::COMPONENTS[*component], "0")
             }).collect();
             let whole: Exact = cells.iter().map(|cell| cell.amount).sum();
