@@ -22,6 +22,7 @@ mod copies;
 mod journal;
 mod memory;
 mod open;
+mod rename;
 mod row;
 #[cfg(test)]
 pub(crate) mod samples;

@@ -45,6 +45,10 @@ enum Work {
     },
     Assign(Vec<Assignment>),
     NoteUnwatched(Vec<AccountName>),
+    Rename {
+        from: AccountName,
+        to: AccountName,
+    },
     Spend(Question, Asker),
     Remembered(oneshot::Sender<Result<Memory, LedgerError>>),
     Past(oneshot::Sender<Result<Past, LedgerError>>),
@@ -114,6 +118,9 @@ impl Keeper {
     }
     pub fn note_unwatched(&self, accounts: Vec<AccountName>) {
         self.put(Work::NoteUnwatched(accounts));
+    }
+    pub fn rename(&self, from: AccountName, to: AccountName) {
+        self.put(Work::Rename { from, to });
     }
     /// The answer comes as an event.
     pub fn ask_spend(&self, question: Question) {
@@ -275,6 +282,9 @@ impl Desk {
                 }
                 Work::NoteUnwatched(accounts) => {
                     self.write("what is watched", |ledger| ledger.note_unwatched(&accounts));
+                }
+                Work::Rename { from, to } => {
+                    self.write("an account's name", |ledger| ledger.rename(&from, &to));
                 }
                 Work::Spend(question, asker) => self.spend(&question, asker),
                 // Nobody waits for these any more only when the command was interrupted.

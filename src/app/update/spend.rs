@@ -6,12 +6,13 @@ use jiff::Timestamp;
 use providers::error::ProviderError;
 use providers::model::{AccountName, BilledLine, Identity, ResourceKind};
 use providers::money::Burn;
+use providers::provider::{Poll, Reading};
 use rust_decimal::Decimal;
 
 use crate::app::effect::Effect;
-use crate::app::spending::{SpentTotals, Unwatched};
+use crate::app::spending::{Former, SpentTotals, Unwatched};
 use crate::app::state::World;
-use crate::rules::fleet::{Consequence, Trouble};
+use crate::rules::fleet::{Account, Consequence, Trouble};
 use crate::rules::memory::{AccountMemory, Memory};
 use crate::rules::spend::{Entries, Look, Summed, date_of};
 
@@ -26,6 +27,9 @@ pub fn remember(world: &mut World, memory: &Memory) {
     spending.meter = memory.meter(is_known);
     spending.version += 1;
     spending.unwatched.clear();
+    let is_named = |account: &&AccountMemory| fleet.account(&account.name).is_some();
+    let former = memory.accounts.iter().filter(|account| !is_named(account));
+    spending.former = former.map(|account| Former::of(account, memory)).collect();
     for account in &memory.accounts {
         if is_known(account) {
             let billed_to = memory.billed_to.get(&account.name);
@@ -55,6 +59,22 @@ pub fn remember(world: &mut World, memory: &Memory) {
     // The config may say otherwise than when this was written down.
     spending.reassigned = world.fleet.accounts.iter().map(|account| account.name.clone()).collect();
     spending.asked_for = None;
+}
+
+/// Whether an account's first answer tells that the books know it by another name, which is then to be changed
+/// before the answer is taken in: it would be counted twice.
+pub fn former_name(world: &mut World, name: &AccountName, poll: &Poll) -> Option<AccountName> {
+    let fleet = &world.fleet;
+    let account = fleet.account(name).filter(|account| world.collects() && account.as_of.is_none())?;
+    let tenant_of_another = |other: &Account| {
+        other.provider == account.provider
+            && other.tenant.as_ref().is_some_and(|tenant| poll.tenant == Reading::Known(tenant.clone()))
+    };
+    if fleet.accounts.iter().any(tenant_of_another) {
+        return None;
+    }
+    let former = world.spending.former_name(&account.provider, poll)?;
+    world.spending.renamed.insert(name.clone()).then_some(former)
 }
 
 /// Makes a list that was read into entries. `listed` says for which kinds one was.

@@ -2,6 +2,7 @@ use jiff::tz::TimeZone;
 use providers::model::{Component, Identity, Phase};
 use providers::money::Currency;
 use providers::provider::{Part, Poll, Reading};
+use rstest::rstest;
 use rust_decimal::Decimal;
 
 use super::*;
@@ -260,4 +261,65 @@ fn spend_belongs_to_a_project_from_the_moment_somebody_says_so() {
     books.at(at("10:00:40")).answer(running("3.6"));
     assert_eq!(project(&books, &identity("team", "a")).as_deref(), Some("vision"));
     assert_eq!(books.state.world.settings.single[&identity("team", "a")].project.as_deref(), Some("vision"));
+}
+
+/// The books know this provider's account under a name that the config no longer has.
+fn known_as(name: &str, tenant: Option<&str>) -> Memory {
+    let tenant = tenant.map(|id| providers::model::Tenant { id: id.to_owned() });
+    let as_of = Some(at("09:00:00"));
+    let account = AccountMemory {
+        name: name.into(),
+        provider: fleet(&["team"]).accounts[0].provider.clone(),
+        as_of,
+        last_complete: as_of,
+        tenant,
+        balance: None,
+        instances_seen: None,
+        storage_seen: None,
+        unwatched_noted: false,
+    };
+    let known = Known::new(identity(name, "a"), instance("a", Phase::Running, "3.6"), at("09:00:00"));
+    Memory { accounts: vec![account], instances: vec![known], ..Memory::default() }
+}
+
+/// What one account cost would be told twice, once under each name.
+#[rstest]
+#[case::the_same_tenant(Some("ann"), Reading::Known("ann"), "b", true)]
+#[case::another_tenant(Some("ann"), Reading::Known("bob"), "a", false)]
+#[case::a_tenant_that_is_not_told_and_the_same_machine(None, Reading::NotTold, "a", true)]
+#[case::a_tenant_that_was_not_told_before(None, Reading::Known("ann"), "a", true)]
+#[case::a_tenant_that_is_not_told_and_another_machine(Some("ann"), Reading::NotTold, "b", false)]
+fn an_account_is_known_by_another_name(
+    #[case] before: Option<&str>,
+    #[case] now: Reading<&str>,
+    #[case] machine: &str,
+    #[case] same: bool,
+) {
+    let mut books = Books::begin(known_as("crew", before), at("10:00:00"));
+    let tenant = match now {
+        Reading::Known(id) => Reading::Known(providers::model::Tenant { id: id.to_owned() }),
+        _ => Reading::NotTold,
+    };
+    let poll = Poll { tenant, ..listed(vec![instance(machine, Phase::Running, "3.6")]) };
+    books.answer(poll.clone());
+    let renamed = Effect::Rename { from: "crew".into(), to: "team".into() };
+    assert_eq!(books.effects.first() == Some(&renamed), same, "{:?}", books.effects);
+    assert_eq!(books.state.world.spending.meter.running().is_empty(), same, "nothing is charged under two names");
+    if same {
+        // Where that could not be done the account is taken as it is, and is not asked without end.
+        books.hear(WorldEvent::Remembered { memory: Box::new(known_as("crew", before)), notices: Vec::new() });
+        books.at(at("10:00:10")).answer(poll);
+        assert!(!books.effects.contains(&renamed) && !books.state.world.spending.meter.running().is_empty());
+    }
+}
+
+#[test]
+fn an_account_that_another_one_of_the_config_is_takes_no_name_over() {
+    let mut books = Books::begin(known_as("crew", Some("ann")), at("10:00:00"));
+    let mut first = Account::new("first".into(), books.state.world.fleet.accounts[0].provider.clone(), false);
+    first.tenant = Some(providers::model::Tenant { id: "ann".to_owned() });
+    books.state.world.fleet.accounts.push(first);
+    let tenant = Reading::Known(providers::model::Tenant { id: "ann".to_owned() });
+    books.answer(Poll { tenant, ..running("3.6") });
+    assert!(!books.effects.iter().any(|effect| matches!(effect, Effect::Rename { .. })), "{:?}", books.effects);
 }

@@ -277,6 +277,15 @@ fn polled(world: &mut World, name: &AccountName, asked_at: Timestamp, poll: Poll
     if !expected {
         return Vec::new();
     }
+    if let Some(former) = spend::former_name(world, name, &poll) {
+        tracing::info!(%former, account = %name, "the account is known by another name");
+        world.remembered = false;
+        if let Some(account) = world.fleet.account_mut(name) {
+            account.pacing.answered_well();
+            account.pacing.wanted = true;
+        }
+        return vec![Effect::Rename { from: former, to: name.clone() }, Effect::Recall];
+    }
     let watched: Vec<(OpId, Sight)> = world
         .under_way()
         .filter(|operation| operation.target.identity.account == *name)
