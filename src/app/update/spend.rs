@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use providers::error::ProviderError;
 use providers::model::{AccountName, BilledLine, Identity, ResourceKind};
 use providers::money::Burn;
@@ -15,6 +15,9 @@ use crate::app::state::World;
 use crate::rules::fleet::{Account, Consequence, Trouble};
 use crate::rules::memory::{AccountMemory, Memory};
 use crate::rules::spend::{Entries, Look, Summed, date_of};
+
+/// An account that is well answers more often than so.
+const HEARD_WITHIN: SignedDuration = SignedDuration::from_mins(10);
 
 /// What one thing may cost in a day, in whatever currency: more is no bill.
 const GREATEST_LINE: i64 = 1_000_000_000;
@@ -163,10 +166,12 @@ pub fn ask_billed(world: &mut World, now: Timestamp) -> Vec<Effect> {
         return Vec::new();
     }
     let (fleet, spending) = (&world.fleet, &mut world.spending);
-    // An account that was never heard of, or is in trouble, is not asked for its past.
+    // An account that was never heard of, or is in trouble, is not asked for its past; nor is one that has not been
+    // heard of since our clock was set: what it billed is asked for by its own time.
+    let heard = |as_of: Timestamp| now.duration_since(as_of).abs() <= HEARD_WITHIN;
     let well = |name: &AccountName| {
         fleet.trusts(name)
-            && fleet.account(name).is_some_and(|account| account.trouble.is_none() && account.as_of.is_some())
+            && fleet.account(name).is_some_and(|account| account.trouble.is_none() && account.as_of.is_some_and(heard))
     };
     let zone = &spending.zone;
     let due = spending
@@ -174,7 +179,7 @@ pub fn ask_billed(world: &mut World, now: Timestamp) -> Vec<Effect> {
         .iter_mut()
         .filter(|(name, billing)| billing.due(now).is_some_and(|at| at <= now) && well(name));
     due.filter_map(|(account, billing)| {
-        let (from, to) = billing.window(zone, now)?;
+        let (from, to) = billing.window(zone, fleet.there(account, now))?;
         billing.ask(now);
         Some(Effect::AskBilled { account: account.clone(), from, to })
     })

@@ -163,6 +163,30 @@ fn an_amount_beyond_measure_is_no_bill() {
     }
 }
 
+/// What is billed is asked for by the provider's time: by ours, set a year ahead, the books would hold all of that
+/// year already, and ask for nothing until it has passed.
+#[test]
+fn a_wrong_clock_asks_for_no_bill_of_the_future() {
+    let mut books = Books::begin(Memory::default(), at("10:00:00"));
+    books.answer(running("3.6"));
+    books.hear(WorldEvent::Tick);
+    let asked = |books: &Books| {
+        let to = books.effects.iter().find_map(|effect| match effect {
+            Effect::AskBilled { to, .. } => Some(*to),
+            _ => None,
+        });
+        to.map(|to| to.to_string())
+    };
+    assert_eq!(asked(&books).as_deref(), Some("2026-11-30T09:00:00Z"));
+    books.hear(WorldEvent::Billed { account: "team".into(), from: at("09:00"), to: at("09:00"), lines: Ok(vec![]) });
+    let year = jiff::SignedDuration::from_hours(400 * 24);
+    books.at(at("10:00:00") + year);
+    assert_eq!(asked(&books), None, "the provider has not said yet what time it is");
+    books.answer(Poll { server_time: Some(at("11:40:00")), ..running("3.6") });
+    books.hear(WorldEvent::Tick);
+    assert_eq!(asked(&books).as_deref(), Some("2026-11-30T11:00:00Z"));
+}
+
 #[test]
 fn a_failed_question_for_what_was_billed_changes_nothing() {
     let mut books = Books::begin(Memory::default(), at("10:00:00"));
