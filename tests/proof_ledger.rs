@@ -16,6 +16,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use providers::model::{AccountName, BilledLine, Identity, ResourceKind};
 use providers::money::{Currency, Money};
+use providers::provider::BilledFor;
 use rentop::ledger::Ledger;
 use rentop::rules::memory::{AccountMemory, Keep};
 use rentop::rules::spend::{
@@ -76,7 +77,15 @@ impl<'a> Kept<'a> {
             billed_to: None,
             unwatched_noted: false,
         });
-        Kept { world, folder, ledger, accounts, now, billed: billed.map(|at| (at, Billing::default())), dice }
+        Kept {
+            world,
+            folder,
+            ledger,
+            accounts,
+            now,
+            billed: billed.map(|at| (at, Billing::new(BilledFor::Hours))),
+            dice,
+        }
     }
 
     fn write(&mut self, account: usize, entries: Entries, meter: &Meter) {

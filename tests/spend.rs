@@ -308,3 +308,22 @@ fn projects_are_not_applied_while_another_process_collects() {
     let ran = rented.lab.run(&["spend", "--apply-projects", "--yes"]).ends_with(4);
     assert!(ran.stderr.contains(&format!("({}) collects", watch.pid())), "{}", ran.stderr);
 }
+
+/// An account is the same one under whatever name: what it cost is told once, and goes on.
+#[test]
+fn an_account_that_is_called_otherwise_costs_nothing_twice() {
+    let mut rented = rented();
+    let days = whole_days();
+    let days: Vec<&str> = days.iter().map(String::as_str).collect();
+    let before = rented.spend(&[&days[..], &["--by", "instance"]].concat());
+    for [was, is] in [["team", "crew"], ["crew", "team"]] {
+        rented.lab.config = rented.lab.config.replacen(&format!("\"{was}\""), &format!("\"{is}\""), 1);
+        rented.lab.write_config();
+        let after = rented.spend(&[&days[..], &["--by", "instance"]].concat());
+        assert_eq!(adds_up(&after), adds_up(&before), "{after:#}");
+        let accounts = rented.spend(&[&days[..], &["--by", "account"]].concat());
+        let keys: Vec<&Value> = list(&accounts, "groups").iter().map(|group| &group["key"]).collect();
+        assert_eq!(keys, [is]);
+        assert_eq!(list(&rented.lab.run(&["ls", "--json"]).ends_with(0).json(), "instances").len(), 4);
+    }
+}

@@ -55,6 +55,11 @@ pub enum Effect {
     Assign(Vec<Assignment>),
     /// Somebody knows of the accounts that nobody watches any more.
     NoteUnwatched(Vec<AccountName>),
+    /// What is known under one account's name goes on under another's: it is the same one.
+    Rename {
+        from: AccountName,
+        to: AccountName,
+    },
     /// Claim the ledger, or renew the claim.
     Claim,
     /// Read the ledger again: somebody else collects.

@@ -72,6 +72,11 @@ pub enum WorldEvent {
         to: Timestamp,
         lines: Result<Vec<BilledLine>, ProviderError>,
     },
+    /// The books hold all that a provider billed up to then.
+    BilledKept {
+        account: AccountName,
+        to: Timestamp,
+    },
     /// A step could not be written down, so what depended on it was not done.
     NotRecorded {
         op: OpId,

@@ -5,9 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use providers::model::{AccountName, Identity, ProviderName};
+use providers::model::{AccountName, Identity, ProviderName, ResourceId, Tenant};
 use providers::money::Burn;
+use providers::provider::{Part, Poll, Reading};
 
+use crate::rules::memory::{AccountMemory, Memory};
 use crate::rules::spend::{Billing, Meter, RowSums, Sums, Tally};
 
 #[derive(Clone, Debug)]
@@ -20,6 +22,10 @@ pub struct Spending {
     pub billing: BTreeMap<AccountName, Billing>,
     /// Accounts that are no longer in the config while something of theirs ran.
     pub unwatched: Vec<Unwatched>,
+    /// Accounts that the books know and the config does not: one of the config may be one of them, called otherwise.
+    pub(super) former: Vec<Former>,
+    /// Accounts that were found among these once.
+    pub(super) renamed: BTreeSet<AccountName>,
     /// Today and this month, as of the last time that sums were brought up to date; `None` before the books
     /// have answered.
     pub totals: Option<SpentTotals>,
@@ -51,7 +57,61 @@ pub struct Unwatched {
     pub seen: Option<Timestamp>,
 }
 
+/// An account that the config does not name.
+#[derive(Clone, Debug)]
+pub(super) struct Former {
+    pub(super) name: AccountName,
+    provider: ProviderName,
+    tenant: Option<Tenant>,
+    seen: Option<Timestamp>,
+    /// What was there when it was last looked at.
+    ids: BTreeSet<ResourceId>,
+}
+
+impl Former {
+    pub(super) fn of(account: &AccountMemory, memory: &Memory) -> Self {
+        let instances = memory.instances.iter().filter(|known| !known.is_gone()).map(|known| &known.identity);
+        let storage = memory.storage.iter().filter(|known| !known.is_gone()).map(|known| &known.identity);
+        let own = instances.chain(storage).filter(|identity| identity.account == account.name);
+        Former {
+            name: account.name.clone(),
+            provider: account.provider.clone(),
+            tenant: account.tenant.clone(),
+            seen: account.as_of,
+            ids: own.map(|identity| identity.id.clone()).collect(),
+        }
+    }
+
+    /// Whether an answer is of this account: by its tenant, or where that is not told, by what is there.
+    fn is_of(&self, provider: &ProviderName, poll: &Poll) -> bool {
+        if self.provider != *provider {
+            return false;
+        }
+        match (&self.tenant, &poll.tenant) {
+            (Some(known), Reading::Known(tenant)) => known == tenant,
+            _ => {
+                let instances = listed(&poll.instances).iter().map(|row| &row.id);
+                instances.chain(listed(&poll.storage).iter().map(|row| &row.id)).any(|id| self.ids.contains(id))
+            }
+        }
+    }
+}
+
+fn listed<T>(part: &Part<T>) -> &[T] {
+    match part {
+        Part::Listed { rows, .. } => rows,
+        _ => &[],
+    }
+}
+
 impl Spending {
+    /// Under which name the books know the account of an answer, the one that was seen last; `None` when they know
+    /// no such account.
+    pub(super) fn former_name(&self, provider: &ProviderName, poll: &Poll) -> Option<AccountName> {
+        let same = self.former.iter().filter(|former| former.is_of(provider, poll));
+        same.max_by_key(|former| former.seen).map(|former| former.name.clone())
+    }
+
     pub fn new(zone: TimeZone) -> Self {
         Spending {
             zone,
@@ -59,6 +119,8 @@ impl Spending {
             tally: Tally::default(),
             billing: BTreeMap::new(),
             unwatched: Vec::new(),
+            former: Vec::new(),
+            renamed: BTreeSet::new(),
             totals: None,
             version: 0,
             asked_for: None,

@@ -30,11 +30,19 @@ pub(super) const OPEN: &str = "
     SELECT account, kind, id, generation, state
     FROM open JOIN billable ON billable.key = billable JOIN book ON book.key = book";
 
+/// Written in the same transaction as the lines themselves.
+pub(super) const BILLED_TO: &str = "
+    SELECT account, MAX(ended) FROM imported JOIN book ON book.key = book GROUP BY account";
+
 const ACCOUNT: &str = "SELECT state FROM account WHERE name = $1";
 const KEEP_ACCOUNT: &str = "UPDATE account SET state = $1 WHERE name = $2";
 
 pub(super) fn open_line(row: &rusqlite::Row) -> Option<(Identity, Running)> {
     Some((row::identity(row, 0)?, row::read(row::text(row, 4)?)?))
+}
+
+pub(super) fn billed_to(row: &rusqlite::Row) -> Option<(AccountName, Timestamp)> {
+    Some((row::text(row, 0)?.into(), sums::time(row.get(1).ok()?)))
 }
 
 /// Writes down what a look adds, and the account's balance.

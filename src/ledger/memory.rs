@@ -102,7 +102,8 @@ impl Ledger {
         let rows = recall.unreadable;
         let notices = if rows > 0 { vec![LedgerNotice::Unreadable { rows }] } else { Vec::new() };
         let running = recall.rows(books::OPEN, params![], books::open_line)?;
-        Ok((Memory { accounts, instances, storage, settings, running, unfinished, recent }, notices))
+        let billed_to = recall.rows(books::BILLED_TO, params![], books::billed_to)?.into_iter().collect();
+        Ok((Memory { accounts, instances, storage, settings, running, billed_to, unfinished, recent }, notices))
     }
 
     /// Every account and resource that was ever seen. What this version cannot read is left out.

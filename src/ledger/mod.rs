@@ -22,6 +22,7 @@ mod copies;
 mod journal;
 mod memory;
 mod open;
+mod rename;
 mod row;
 #[cfg(test)]
 pub(crate) mod samples;
@@ -63,6 +64,16 @@ pub enum LedgerError {
     Encode(#[from] serde_json::Error),
     #[error("the ledger: {0}")]
     Sql(#[source] rusqlite::Error),
+}
+
+impl LedgerError {
+    /// Whether the same may succeed later: the fault lies with the disk or with another process.
+    pub fn may_pass(&self) -> bool {
+        matches!(
+            self,
+            LedgerError::Full | LedgerError::Busy | LedgerError::Moved { .. } | LedgerError::NotWritable { .. }
+        )
+    }
 }
 
 impl From<rusqlite::Error> for LedgerError {

@@ -139,7 +139,6 @@ pub fn account() -> AccountMemory {
         }),
         instances_seen: None,
         storage_seen: None,
-        billed_to: None,
         unwatched_noted: false,
     }
 }

@@ -28,9 +28,6 @@ pub struct AccountMemory {
     /// The same of storage.
     #[serde(default)]
     pub storage_seen: Option<Horizon>,
-    /// What the provider billed is in the books up to then.
-    #[serde(default)]
-    pub billed_to: Option<Timestamp>,
     /// Somebody knows that nobody watches it any more: what runs there is no news. Watching it again ends that.
     #[serde(default)]
     pub unwatched_noted: bool,
@@ -63,6 +60,9 @@ pub struct Memory {
     pub settings: BTreeMap<Identity, Setting>,
     /// What was being charged.
     pub running: Vec<(Identity, Running)>,
+    /// Up to when the books have what was billed, of each account of which they have any.
+    #[serde(default)]
+    pub billed_to: BTreeMap<AccountName, Timestamp>,
     /// Actions that are not ended, each with the process that began it.
     pub unfinished: Vec<(Operation, Owner)>,
     /// The latest ended actions, newest first.

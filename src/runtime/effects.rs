@@ -51,6 +51,7 @@ impl Performer {
             Effect::Assign(assignments) => self.keeper.assign(assignments),
             Effect::NoteUnwatched(accounts) => self.keeper.note_unwatched(accounts),
             Effect::AskSpend(question) => self.keeper.ask_spend(question),
+            Effect::Rename { from, to } => self.keeper.rename(from, to),
             Effect::Claim => self.keeper.claim(),
             Effect::Recall => self.keeper.recall(),
             Effect::SavePreferences(preferences) => self.save_preferences(preferences),

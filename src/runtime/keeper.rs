@@ -1,6 +1,6 @@
 //! The ledger's thread: SQL blocks, so it has a thread of its own and hears of work by a channel.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
@@ -45,6 +45,10 @@ enum Work {
     },
     Assign(Vec<Assignment>),
     NoteUnwatched(Vec<AccountName>),
+    Rename {
+        from: AccountName,
+        to: AccountName,
+    },
     Spend(Question, Asker),
     Remembered(oneshot::Sender<Result<Memory, LedgerError>>),
     Past(oneshot::Sender<Result<Past, LedgerError>>),
@@ -114,6 +118,9 @@ impl Keeper {
     }
     pub fn note_unwatched(&self, accounts: Vec<AccountName>) {
         self.put(Work::NoteUnwatched(accounts));
+    }
+    pub fn rename(&self, from: AccountName, to: AccountName) {
+        self.put(Work::Rename { from, to });
     }
     /// The answer comes as an event.
     pub fn ask_spend(&self, question: Question) {
@@ -225,12 +232,26 @@ struct Desk {
     adding_up: bool,
     /// The day whose sums are wanted when that is done.
     wanted: Option<Date>,
+    /// The day whose sums were told last.
+    summed: Option<Date>,
+    /// What could not be written, a full disk for instance: first in the order of its coming, once it can be.
+    waiting: VecDeque<Box<Keep>>,
 }
 
 impl Desk {
     fn new(ledger: Option<Ledger>, owner: Owner, outbox: Outbox) -> Self {
-        let (collector, forestalled) = (None, BTreeSet::new());
-        Desk { ledger, owner, outbox, collector, forestalled, recalled: false, adding_up: false, wanted: None }
+        Desk {
+            ledger,
+            owner,
+            outbox,
+            collector: None,
+            forestalled: BTreeSet::new(),
+            recalled: false,
+            adding_up: false,
+            wanted: None,
+            summed: None,
+            waiting: VecDeque::new(),
+        }
     }
 
     fn serve(mut self, todo: mpsc::Receiver<Work>) {
@@ -247,16 +268,23 @@ impl Desk {
             match work {
                 Work::Claim => self.claim(),
                 Work::Recall => self.recall(),
-                Work::Keep(keep) => self.write("the fleet", |ledger| ledger.keep(&keep)),
-                Work::Set(identity, setting) => self.write("a setting", |ledger| ledger.set(&identity, &setting)),
-                Work::UseZone(zone) => self.write("the time zone", |ledger| ledger.use_zone(zone)),
-                Work::SumUp(day) => self.sum_up(day),
-                Work::KeepBilled { account, from, to, lines } => {
-                    self.write("what was billed", |ledger| ledger.import_billed(&account, from, to, &lines));
+                Work::Keep(keep) => self.keep(keep),
+                Work::Set(identity, setting) => {
+                    self.write("a setting", |ledger| ledger.set(&identity, &setting));
                 }
-                Work::Assign(assignments) => self.write("projects", |ledger| ledger.assign(&assignments)),
+                Work::UseZone(zone) => {
+                    self.write("the time zone", |ledger| ledger.use_zone(zone));
+                }
+                Work::SumUp(day) => self.sum_up(day),
+                Work::KeepBilled { account, from, to, lines } => self.keep_billed(account, from, to, &lines),
+                Work::Assign(assignments) => {
+                    self.write("projects", |ledger| ledger.assign(&assignments));
+                }
                 Work::NoteUnwatched(accounts) => {
                     self.write("what is watched", |ledger| ledger.note_unwatched(&accounts));
+                }
+                Work::Rename { from, to } => {
+                    self.write("an account's name", |ledger| ledger.rename(&from, &to));
                 }
                 Work::Spend(question, asker) => self.spend(&question, asker),
                 // Nobody waits for these any more only when the command was interrupted.
@@ -274,6 +302,7 @@ impl Desk {
                     drop(answer.send(audit));
                 }
                 Work::End { release } => {
+                    self.keep_all(None);
                     let owner = self.owner.clone();
                     if release {
                         self.write("the claim", |ledger| ledger.release(&owner));
@@ -301,7 +330,11 @@ impl Desk {
         self.collector = Some(collector.clone());
         self.outbox.put(Event::World(WorldEvent::Collector(collector.clone())));
         if collector == Collector::Us {
+            self.keep_all(None);
             self.take_up_orphans();
+        } else {
+            // Who collects goes on from what is written, over the same time.
+            self.waiting.clear();
         }
         // Whoever only looks on leaves the sums to the one who writes.
         let unfinished = self.ledger.as_ref().is_some_and(|ledger| matches!(ledger.is_unfinished(), Ok(true)));
@@ -349,6 +382,9 @@ impl Desk {
     }
 
     fn recall(&mut self) {
+        self.keep_all(None);
+        // What was charged since then is charged again from what is recalled on.
+        self.waiting.clear();
         let recalled = self.ledger.as_mut().map(|ledger| ledger.recall(clock::now()));
         let (mut memory, notices) = match recalled {
             None => Default::default(),
@@ -371,7 +407,10 @@ impl Desk {
         // Without an answer the sums are unknown: nobody takes them for zero.
         match self.ledger.as_mut().map(|ledger| ledger.sum_up(day)) {
             None => {}
-            Some(Ok(summed)) => self.outbox.put(Event::World(WorldEvent::Summed(Box::new(summed)))),
+            Some(Ok(summed)) => {
+                self.summed = Some(day);
+                self.outbox.put(Event::World(WorldEvent::Summed(Box::new(summed))));
+            }
             Some(Err(error)) => tracing::error!(%error, "the books cannot be added up"),
         }
     }
@@ -433,12 +472,55 @@ impl Desk {
         }
     }
 
-    fn write(&mut self, what: &str, write: impl FnOnce(&mut Ledger) -> Result<(), LedgerError>) {
-        let Some(ledger) = self.ledger.as_mut() else { return };
-        if let Err(error) = write(ledger) {
-            tracing::error!(%error, what, "could not be written to the ledger");
-            self.outbox.put(Event::World(WorldEvent::Ledger(LedgerNotice::NotWritable { why: error.to_string() })));
+    /// Writes down what a poll changed, after all that could not be written before it.
+    fn keep(&mut self, keep: Box<Keep>) {
+        let idle = |keep: &Keep| keep.entries.is_empty() && keep.instances.is_empty() && keep.storage.is_empty();
+        let last = self.waiting.back().filter(|last| last.account.name == keep.account.name);
+        if last.is_some_and(|last| idle(last) && idle(&keep)) {
+            self.waiting.pop_back();
         }
+        self.keep_all(Some(keep));
+    }
+
+    /// Writes down all that waits, and then what is new.
+    fn keep_all(&mut self, new: Option<Box<Keep>>) {
+        let late = !self.waiting.is_empty();
+        self.waiting.extend(new);
+        while let Some(keep) = self.waiting.pop_front() {
+            let kept = self.ledger.as_mut().map(|ledger| ledger.keep(&keep));
+            let Some(Err(error)) = kept else { continue };
+            let passes = error.may_pass();
+            self.not_written("the fleet", error);
+            if passes {
+                self.waiting.push_front(keep);
+                return;
+            }
+        }
+        // The sums that were told lack what has just been written.
+        if let Some(day) = self.summed.filter(|_| late) {
+            self.sum_up(day);
+        }
+    }
+
+    fn keep_billed(&mut self, account: AccountName, from: Timestamp, to: Timestamp, lines: &[BilledLine]) {
+        if self.write("what was billed", |ledger| ledger.import_billed(&account, from, to, lines)) {
+            self.outbox.put(Event::World(WorldEvent::BilledKept { account, to }));
+        }
+    }
+
+    /// Whether it was written.
+    fn write(&mut self, what: &str, write: impl FnOnce(&mut Ledger) -> Result<(), LedgerError>) -> bool {
+        match self.ledger.as_mut().map(write) {
+            Some(Err(error)) => self.not_written(what, error),
+            Some(Ok(())) => return true,
+            None => {}
+        }
+        false
+    }
+
+    fn not_written(&self, what: &str, error: LedgerError) {
+        tracing::error!(%error, what, "could not be written to the ledger");
+        self.outbox.put(Event::World(WorldEvent::Ledger(LedgerNotice::NotWritable { why: error.to_string() })));
     }
 }
 
@@ -497,7 +579,7 @@ fn process_is_alive(_: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::samples::{at, done, folder, operation, owner, sending, spent};
+    use crate::ledger::samples::{at, done, folder, keep, operation, owner, sending, spent};
     use crate::rules::saga::Step;
     use crate::runtime::Inbox;
 
@@ -514,6 +596,78 @@ mod tests {
         keeper.end(false);
         let told = std::iter::from_fn(|| inbox.ready()).collect();
         (heard.try_recv().is_ok(), told)
+    }
+
+    /// A full disk for a while costs nothing: what was looked at meanwhile is written down afterwards, in its order,
+    /// and the sums are told again.
+    #[test]
+    fn what_could_not_be_written_is_written_once_it_can_be() {
+        let dir = folder();
+        let (ledger, _) = Ledger::open(dir.path(), at("10:00")).unwrap();
+        let (mut inbox, outbox) = Inbox::new();
+        let mut desk = desk(Some(ledger), owner(std::process::id()), outbox);
+        let day: Date = "2026-11-30".parse().unwrap();
+        desk.sum_up(day);
+        let path = dir.path().join("ledger.sqlite");
+        assert_eq!(desk.ledger.as_ref().unwrap().path(), Some(path.as_path()));
+        let elsewhere = dir.path().join("elsewhere");
+        std::fs::rename(&path, &elsewhere).unwrap();
+        desk.keep(Box::new(spent("a", at("10:00"), at("11:00"))));
+        for _ in 0..5 {
+            desk.keep(Box::new(keep(vec![])));
+        }
+        desk.keep(Box::new(spent("a", at("11:00"), at("12:00"))));
+        assert_eq!(desk.waiting.len(), 3, "looks that changed nothing are one");
+        std::fs::rename(&elsewhere, &path).unwrap();
+        desk.keep(Box::new(keep(vec![])));
+        assert_eq!(desk.waiting.len(), 0);
+        let told: Vec<Event> = std::iter::from_fn(|| inbox.ready()).collect();
+        let sums: Vec<String> = told
+            .iter()
+            .filter_map(|event| match event {
+                Event::World(WorldEvent::Summed(summed)) => {
+                    Some(summed.today.of(providers::money::Currency::USD).total().amount().to_string())
+                }
+                _ => None,
+            })
+            .collect();
+        assert_eq!(sums, ["0", "4"], "{told:?}");
+    }
+
+    /// Whoever collects meanwhile goes on from what is written: what waits here would be of the same time.
+    #[test]
+    fn what_waits_is_dropped_when_another_process_collects() {
+        let dir = folder();
+        let (mut ledger, _) = Ledger::open(dir.path(), at("10:00")).unwrap();
+        let other = owner(1);
+        ledger.claim(&other, clock::now(), CLAIM, &|_| true).unwrap();
+        let (_inbox, outbox) = Inbox::new();
+        let mut desk = desk(Some(ledger), owner(std::process::id()), outbox);
+        desk.waiting.push_back(Box::new(spent("a", at("10:00"), at("11:00"))));
+        desk.claim();
+        assert!(desk.waiting.is_empty());
+        assert!(desk.ledger.unwrap().sum_up("2026-11-30".parse().unwrap()).unwrap().today.is_empty());
+    }
+
+    /// What was billed is known once it is in the books: until then it is asked for again.
+    #[test]
+    fn what_was_billed_is_told_to_be_known_once_it_is_written() {
+        let dir = folder();
+        let (mut ledger, _) = Ledger::open(dir.path(), at("10:00")).unwrap();
+        ledger.keep(&keep(vec![])).unwrap();
+        let (mut inbox, outbox) = Inbox::new();
+        let mut desk = desk(Some(ledger), owner(std::process::id()), outbox);
+        let (path, elsewhere) = (dir.path().join("ledger.sqlite"), dir.path().join("elsewhere"));
+        let mut import = || {
+            desk.keep_billed("team".into(), at("09:00"), at("10:00"), &[]);
+            let told: Vec<Event> = std::iter::from_fn(|| inbox.ready()).collect();
+            told.iter()
+                .any(|event| matches!(event, Event::World(WorldEvent::BilledKept { to, .. }) if *to == at("10:00")))
+        };
+        std::fs::rename(&path, &elsewhere).unwrap();
+        assert!(!import());
+        std::fs::rename(&elsewhere, &path).unwrap();
+        assert!(import());
     }
 
     /// Safety: nothing is sent before it is on the disk, and a ledger that lives in memory never is.

@@ -2,17 +2,25 @@
 
 use std::collections::BTreeSet;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use providers::error::ProviderError;
 use providers::model::{AccountName, BilledLine, Identity, ResourceKind};
 use providers::money::Burn;
+use providers::provider::{Poll, Reading};
+use rust_decimal::Decimal;
 
 use crate::app::effect::Effect;
-use crate::app::spending::{SpentTotals, Unwatched};
+use crate::app::spending::{Former, SpentTotals, Unwatched};
 use crate::app::state::World;
-use crate::rules::fleet::{Consequence, Trouble};
+use crate::rules::fleet::{Account, Consequence, Trouble};
 use crate::rules::memory::{AccountMemory, Memory};
 use crate::rules::spend::{Billing, Entries, Look, Summed, date_of};
+
+/// An account that is well answers more often than so.
+const HEARD_WITHIN: SignedDuration = SignedDuration::from_mins(10);
+
+/// What one thing may cost in a day, in whatever currency: more is no bill.
+const GREATEST_LINE: i64 = 1_000_000_000;
 
 /// Takes the books' memory over.
 pub fn remember(world: &mut World, memory: &Memory) {
@@ -22,10 +30,14 @@ pub fn remember(world: &mut World, memory: &Memory) {
     spending.meter = memory.meter(is_known);
     spending.version += 1;
     spending.unwatched.clear();
+    let is_named = |account: &&AccountMemory| fleet.account(&account.name).is_some();
+    let former = memory.accounts.iter().filter(|account| !is_named(account));
+    spending.former = former.map(|account| Former::of(account, memory)).collect();
     for account in &memory.accounts {
         if is_known(account) {
-            if let Some(billing) = spending.billing.get_mut(&account.name) {
-                billing.billed_to = billing.billed_to.max(account.billed_to);
+            let billed_to = memory.billed_to.get(&account.name);
+            if let Some((billing, to)) = spending.billing.get_mut(&account.name).zip(billed_to) {
+                billing.kept(*to);
             }
             continue;
         }
@@ -50,6 +62,22 @@ pub fn remember(world: &mut World, memory: &Memory) {
     // The config may say otherwise than when this was written down.
     spending.reassigned = world.fleet.accounts.iter().map(|account| account.name.clone()).collect();
     spending.asked_for = None;
+}
+
+/// Whether an account's first answer tells that the books know it by another name, which is then to be changed
+/// before the answer is taken in: it would be counted twice.
+pub fn former_name(world: &mut World, name: &AccountName, poll: &Poll) -> Option<AccountName> {
+    let fleet = &world.fleet;
+    let account = fleet.account(name).filter(|account| world.collects() && account.as_of.is_none())?;
+    let tenant_of_another = |other: &Account| {
+        other.provider == account.provider
+            && other.tenant.as_ref().is_some_and(|tenant| poll.tenant == Reading::Known(tenant.clone()))
+    };
+    if fleet.accounts.iter().any(tenant_of_another) {
+        return None;
+    }
+    let former = world.spending.former_name(&account.provider, poll)?;
+    world.spending.renamed.insert(name.clone()).then_some(former)
 }
 
 /// Makes a list that was read into entries. `listed` says for which kinds one was.
@@ -138,10 +166,12 @@ pub fn ask_billed(world: &mut World, now: Timestamp) -> Vec<Effect> {
         return Vec::new();
     }
     let (fleet, spending) = (&world.fleet, &mut world.spending);
-    // An account that was never heard of, or is in trouble, is not asked for its past.
+    // An account that was never heard of, or is in trouble, is not asked for its past; nor is one that has not been
+    // heard of since our clock was set: what it billed is asked for by its own time.
+    let heard = |as_of: Timestamp| now.duration_since(as_of).abs() <= HEARD_WITHIN;
     let well = |name: &AccountName| {
         fleet.trusts(name)
-            && fleet.account(name).is_some_and(|account| account.trouble.is_none() && account.as_of.is_some())
+            && fleet.account(name).is_some_and(|account| account.trouble.is_none() && account.as_of.is_some_and(heard))
     };
     let zone = &spending.zone;
     let due = spending
@@ -149,7 +179,7 @@ pub fn ask_billed(world: &mut World, now: Timestamp) -> Vec<Effect> {
         .iter_mut()
         .filter(|(name, billing)| billing.due(now).is_some_and(|at| at <= now) && well(name));
     due.filter_map(|(account, billing)| {
-        let (from, to) = billing.window(zone, now)?;
+        let (from, to) = billing.window(zone, fleet.there(account, now))?;
         billing.ask(now);
         Some(Effect::AskBilled { account: account.clone(), from, to })
     })
@@ -173,16 +203,24 @@ pub fn billed(
     now: Timestamp,
 ) -> Vec<Effect> {
     let Some(billing) = world.spending.billing.get_mut(&account) else { return Vec::new() };
-    let lines = match lines {
+    let beyond_measure = |line: &BilledLine| line.amount.amount.abs() > Decimal::from(GREATEST_LINE);
+    let told =
+        lines.map_err(|error| error.to_string()).and_then(|lines| match lines.iter().find(|l| beyond_measure(l)) {
+            Some(line) => {
+                Err(format!("{}: nobody is charged {} {}", line.product, line.amount.amount, line.amount.currency))
+            }
+            None => Ok(lines),
+        });
+    let lines = match told {
         Ok(lines) => lines,
         Err(error) => {
             billing.failed();
             // Of no weight for the fleet: what is not billed yet stays our own figure.
-            tracing::warn!(%error, "what was billed is not known");
+            tracing::warn!(error, %account, "what was billed is not known");
             return Vec::new();
         }
     };
-    billing.answered(to);
+    billing.answered();
     if !world.collects() {
         return Vec::new();
     }
@@ -193,6 +231,13 @@ pub fn billed(
     effects.push(Effect::KeepBilled { account, from, to, lines });
     effects.push(sum_up(world, now));
     effects
+}
+
+/// The books hold what a provider billed.
+pub fn billed_kept(world: &mut World, account: &AccountName, to: Timestamp) {
+    if let Some(billing) = world.spending.billing.get_mut(account) {
+        billing.kept(to);
+    }
 }
 
 /// The accounts whose provider tells what it billed.

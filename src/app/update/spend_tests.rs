@@ -2,6 +2,7 @@ use jiff::tz::TimeZone;
 use providers::model::{Component, Identity, Phase};
 use providers::money::Currency;
 use providers::provider::{Part, Poll, Reading};
+use rstest::rstest;
 use rust_decimal::Decimal;
 
 use super::*;
@@ -130,7 +131,6 @@ fn what_was_billed_is_written_down_after_what_is_open_was_closed() {
             Effect::Keep(keep) => {
                 let ends: Vec<Timestamp> = keep.entries.spans.iter().map(|span| span.to).collect();
                 assert_eq!(ends, [to]);
-                assert_eq!(keep.account.billed_to, Some(to));
                 Some("keep")
             }
             Effect::KeepBilled { .. } => Some("billed"),
@@ -139,6 +139,52 @@ fn what_was_billed_is_written_down_after_what_is_open_was_closed() {
         })
         .collect();
     assert_eq!(order, ["keep", "billed", "sum"]);
+}
+
+/// A bill that no books can hold is none, and is asked for again.
+#[test]
+fn an_amount_beyond_measure_is_no_bill() {
+    let mut books = Books::begin(Memory::default(), at("10:00:00"));
+    books.answer(running("3.6"));
+    let (from, to) = (at("09:00:00"), at("10:00:00"));
+    let line = |amount: Decimal| providers::model::BilledLine {
+        resource: None,
+        product: "serverless".to_owned(),
+        component: Component::Compute,
+        from,
+        to,
+        amount: providers::money::Money::new(amount, Currency::USD),
+    };
+    for (amount, kept) in [(Decimal::MAX, false), (Decimal::MIN, false), (Decimal::from(-1_000_000_000), true)] {
+        books.hear(WorldEvent::Billed { account: "team".into(), from, to, lines: Ok(vec![line(amount)]) });
+        let written = books.effects.iter().any(|effect| matches!(effect, Effect::KeepBilled { .. }));
+        assert_eq!(written, kept, "{amount}");
+        assert_eq!(books.state.world.spending.billing[&"team".into()].failures == 0, kept);
+    }
+}
+
+/// What is billed is asked for by the provider's time: by ours, set a year ahead, the books would hold all of that
+/// year already, and ask for nothing until it has passed.
+#[test]
+fn a_wrong_clock_asks_for_no_bill_of_the_future() {
+    let mut books = Books::begin(Memory::default(), at("10:00:00"));
+    books.answer(running("3.6"));
+    books.hear(WorldEvent::Tick);
+    let asked = |books: &Books| {
+        let to = books.effects.iter().find_map(|effect| match effect {
+            Effect::AskBilled { to, .. } => Some(*to),
+            _ => None,
+        });
+        to.map(|to| to.to_string())
+    };
+    assert_eq!(asked(&books).as_deref(), Some("2026-11-30T09:00:00Z"));
+    books.hear(WorldEvent::Billed { account: "team".into(), from: at("09:00"), to: at("09:00"), lines: Ok(vec![]) });
+    let year = jiff::SignedDuration::from_hours(400 * 24);
+    books.at(at("10:00:00") + year);
+    assert_eq!(asked(&books), None, "the provider has not said yet what time it is");
+    books.answer(Poll { server_time: Some(at("11:40:00")), ..running("3.6") });
+    books.hear(WorldEvent::Tick);
+    assert_eq!(asked(&books).as_deref(), Some("2026-11-30T11:00:00Z"));
 }
 
 #[test]
@@ -184,7 +230,6 @@ fn remembered(account: &str) -> Memory {
             balance: None,
             instances_seen: Some(Horizon { at: at("09:00:00"), longest_gap: jiff::SignedDuration::from_secs(45) }),
             storage_seen: None,
-            billed_to: None,
             unwatched_noted: false,
         }],
         running: vec![(known.identity.clone(), running)],
@@ -240,4 +285,65 @@ fn spend_belongs_to_a_project_from_the_moment_somebody_says_so() {
     books.at(at("10:00:40")).answer(running("3.6"));
     assert_eq!(project(&books, &identity("team", "a")).as_deref(), Some("vision"));
     assert_eq!(books.state.world.settings.single[&identity("team", "a")].project.as_deref(), Some("vision"));
+}
+
+/// The books know this provider's account under a name that the config no longer has.
+fn known_as(name: &str, tenant: Option<&str>) -> Memory {
+    let tenant = tenant.map(|id| providers::model::Tenant { id: id.to_owned() });
+    let as_of = Some(at("09:00:00"));
+    let account = AccountMemory {
+        name: name.into(),
+        provider: fleet(&["team"]).accounts[0].provider.clone(),
+        as_of,
+        last_complete: as_of,
+        tenant,
+        balance: None,
+        instances_seen: None,
+        storage_seen: None,
+        unwatched_noted: false,
+    };
+    let known = Known::new(identity(name, "a"), instance("a", Phase::Running, "3.6"), at("09:00:00"));
+    Memory { accounts: vec![account], instances: vec![known], ..Memory::default() }
+}
+
+/// What one account cost would be told twice, once under each name.
+#[rstest]
+#[case::the_same_tenant(Some("ann"), Reading::Known("ann"), "b", true)]
+#[case::another_tenant(Some("ann"), Reading::Known("bob"), "a", false)]
+#[case::a_tenant_that_is_not_told_and_the_same_machine(None, Reading::NotTold, "a", true)]
+#[case::a_tenant_that_was_not_told_before(None, Reading::Known("ann"), "a", true)]
+#[case::a_tenant_that_is_not_told_and_another_machine(Some("ann"), Reading::NotTold, "b", false)]
+fn an_account_is_known_by_another_name(
+    #[case] before: Option<&str>,
+    #[case] now: Reading<&str>,
+    #[case] machine: &str,
+    #[case] same: bool,
+) {
+    let mut books = Books::begin(known_as("crew", before), at("10:00:00"));
+    let tenant = match now {
+        Reading::Known(id) => Reading::Known(providers::model::Tenant { id: id.to_owned() }),
+        _ => Reading::NotTold,
+    };
+    let poll = Poll { tenant, ..listed(vec![instance(machine, Phase::Running, "3.6")]) };
+    books.answer(poll.clone());
+    let renamed = Effect::Rename { from: "crew".into(), to: "team".into() };
+    assert_eq!(books.effects.first() == Some(&renamed), same, "{:?}", books.effects);
+    assert_eq!(books.state.world.spending.meter.running().is_empty(), same, "nothing is charged under two names");
+    if same {
+        // Where that could not be done the account is taken as it is, and is not asked without end.
+        books.hear(WorldEvent::Remembered { memory: Box::new(known_as("crew", before)), notices: Vec::new() });
+        books.at(at("10:00:10")).answer(poll);
+        assert!(!books.effects.contains(&renamed) && !books.state.world.spending.meter.running().is_empty());
+    }
+}
+
+#[test]
+fn an_account_that_another_one_of_the_config_is_takes_no_name_over() {
+    let mut books = Books::begin(known_as("crew", Some("ann")), at("10:00:00"));
+    let mut first = Account::new("first".into(), books.state.world.fleet.accounts[0].provider.clone(), false);
+    first.tenant = Some(providers::model::Tenant { id: "ann".to_owned() });
+    books.state.world.fleet.accounts.push(first);
+    let tenant = Reading::Known(providers::model::Tenant { id: "ann".to_owned() });
+    books.answer(Poll { tenant, ..running("3.6") });
+    assert!(!books.effects.iter().any(|effect| matches!(effect, Effect::Rename { .. })), "{:?}", books.effects);
 }

@@ -71,6 +71,10 @@ pub fn update(world: &mut World, event: WorldEvent, now: Timestamp) -> Vec<Effec
             vec![]
         }
         WorldEvent::Billed { account, from, to, lines } => spend::billed(world, account, (from, to), lines, now),
+        WorldEvent::BilledKept { account, to } => {
+            spend::billed_kept(world, &account, to);
+            vec![]
+        }
         WorldEvent::Acted { op, answer } => advance(world, op, Input::Acted(answer), now),
         WorldEvent::NotRecorded { op, error } => advance(world, op, Input::NotRecorded(error), now),
         WorldEvent::Forestalled { op, by: Owner { host, pid } } => {
@@ -273,6 +277,15 @@ fn polled(world: &mut World, name: &AccountName, asked_at: Timestamp, poll: Poll
     if !expected {
         return Vec::new();
     }
+    if let Some(former) = spend::former_name(world, name, &poll) {
+        tracing::info!(%former, account = %name, "the account is known by another name");
+        world.remembered = false;
+        if let Some(account) = world.fleet.account_mut(name) {
+            account.pacing.answered_well();
+            account.pacing.wanted = true;
+        }
+        return vec![Effect::Rename { from: former, to: name.clone() }, Effect::Recall];
+    }
     let watched: Vec<(OpId, Sight)> = world
         .under_way()
         .filter(|operation| operation.target.identity.account == *name)
@@ -360,7 +373,6 @@ fn keep_of(world: &World, name: &AccountName, entries: Entries) -> Option<Keep> 
         balance: account.balance.clone(),
         instances_seen: spending.meter.horizon(name, ResourceKind::Instance),
         storage_seen: spending.meter.horizon(name, ResourceKind::Storage),
-        billed_to: spending.billing.get(name).and_then(|billing| billing.billed_to),
         unwatched_noted: false,
     };
     Some(Keep { account, instances: Vec::new(), storage: Vec::new(), entries })

@@ -184,7 +184,6 @@ fn a_command_asks_anew_when_the_ledger_is_old_cut_short_or_not_read_in_full() {
             balance: None,
             instances_seen: None,
             storage_seen: None,
-            billed_to: None,
             unwatched_noted: false,
         };
         let memory = Box::new(Memory { accounts: vec![account], ..Memory::default() });

@@ -76,7 +76,6 @@ fn past(rented: &Rented, rules: &Rules, now: Timestamp) -> Keep {
             balance: None,
             instances_seen: meter.horizon(&name, ResourceKind::Instance),
             storage_seen: meter.horizon(&name, ResourceKind::Storage),
-            billed_to: None,
             unwatched_noted: false,
         },
         instances: fleet.instances.into_values().collect(),

@@ -82,8 +82,8 @@ impl Books<'_> {
                 new: BTreeMap::new(),
             });
             let (began, ended) = (row::millis(line.from), row::millis(line.to).max(row::millis(line.from)));
-            if began < from {
-                // It began before what was asked for, and may stand there already.
+            if began < from || to <= began {
+                // It began outside of what was asked for, and may stand there already.
                 let there = self.amounts(&known.item, component, began, ended)?;
                 let there = there.into_iter().filter(|amount| amount.line_began == Some(began));
                 known.old.extend(there.map(|amount| (amount.place, amount)));

@@ -631,3 +631,46 @@ fn two_zones_on_one_file_leave_each_other_alone() {
     assert_eq!(money(total(&mut theirs, november()).total()), "4");
     assert_eq!(money(total(&mut theirs, Period::month(date("2026-12-01"))).total()), "16");
 }
+
+/// Written in one piece: whoever is killed in between asks for the same time again.
+#[test]
+fn how_far_it_was_billed_is_known_by_the_lines_themselves() {
+    let dir = folder();
+    let mut ledger = open(&dir);
+    enter(&mut ledger, Entries::default());
+    assert!(ledger.recall(at("12:00")).unwrap().0.billed_to.is_empty());
+    import(&mut ledger, at("09:00"), at("11:00"), &[billed("a", at("09:00"), at("10:00"), "2")]);
+    import(&mut ledger, at("08:00"), at("10:00"), &[]);
+    drop(ledger);
+    let billed_to = open(&dir).recall(at("12:00")).unwrap().0.billed_to;
+    assert_eq!(billed_to, [("team".into(), at("11:00"))].into());
+}
+
+/// A line from beyond the time that was asked for, the future for instance, is there once, however often it comes.
+#[test]
+fn a_line_beyond_what_was_asked_for_is_not_added_again() {
+    let mut ledger = Ledger::in_memory().unwrap();
+    for _ in 0..3 {
+        import(&mut ledger, at("09:00"), at("10:00"), &[billed("a", at("12:00"), at("13:00"), "2")]);
+    }
+    assert_eq!(money(total(&mut ledger, november()).billed), "2");
+}
+
+/// Where a unit of money is worth little, a fleet's month is many millions of them.
+#[test]
+fn a_month_in_small_money_is_kept_to_the_last_place() {
+    let mut ledger = Ledger::in_memory().unwrap();
+    let won = Currency::parse("KRW").unwrap();
+    let lines: Vec<BilledLine> = ["a", "b", "c", "d"]
+        .map(|id| BilledLine {
+            amount: Money::new("999999999.000000000001".parse().unwrap(), won),
+            ..billed(id, at("09:00"), at("10:00"), "0")
+        })
+        .into();
+    for _ in 0..2 {
+        import(&mut ledger, at("09:00"), at("10:00"), &lines);
+    }
+    let mut sums = Sums::default();
+    cells(&mut ledger, Question::Days(november())).iter().for_each(|cell| sums.add_cell(cell));
+    assert_eq!(money(sums.of(won).billed), "3999999996.000000000004");
+}

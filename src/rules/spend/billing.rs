@@ -71,11 +71,15 @@ impl Billing {
         self.asked_at = Some(now);
     }
 
-    /// The question was answered, with all that was billed up to a time.
-    pub fn answered(&mut self, to: Timestamp) {
+    /// The question was answered.
+    pub fn answered(&mut self) {
         self.in_flight = false;
         self.failures = 0;
-        self.billed_to = Some(self.billed_to.map_or(to, |before| before.max(to)));
+    }
+
+    /// The books hold all that was billed up to a time. What was answered and not written down is asked for again.
+    pub fn kept(&mut self, to: Timestamp) {
+        self.billed_to = self.billed_to.max(Some(to));
     }
 
     pub fn failed(&mut self) {
@@ -106,7 +110,10 @@ mod tests {
         let mut billing = Billing::new(BilledFor::Hours);
         billing.ask(at("2026-11-30T10:00:00Z"));
         assert_eq!(billing.due(at("2026-11-30T10:00:01Z")), None, "one question at a time");
-        billing.answered(at("2026-11-30T09:00:00Z"));
+        billing.answered();
+        let first = Billing::default().window(&TimeZone::UTC, at("2026-11-30T11:31:00Z"));
+        assert_eq!(billing.window(&TimeZone::UTC, at("2026-11-30T11:31:00Z")), first, "it is not in the books yet");
+        billing.kept(at("2026-11-30T09:00:00Z"));
         assert_eq!(billing.due(at("2026-11-30T10:00:01Z")), Some(at("2026-11-30T11:00:00Z")));
         let window = billing.window(&TimeZone::UTC, at("2026-11-30T11:31:00Z")).unwrap();
         assert_eq!(window, (at("2026-11-28T09:00:00Z"), at("2026-11-30T11:00:00Z")));

@@ -182,7 +182,7 @@ mod tests {
         let mut sums = Amounts::default();
         sums.add(&terms, Evidence::Observed, true, Exact::from_parts(7, 0), 1);
         let found = [sums.total() + sums.wasted, sums.possible, sums.replaced];
-        assert_eq!(found, expected.map(|picos| Exact::from_parts(picos, 0)));
+        assert_eq!(found, expected.map(|micros| Exact::from_parts(micros, 0)));
         assert_eq!(sums.drift(), Exact::ZERO - sums.replaced);
     }
 }
