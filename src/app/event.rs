@@ -63,6 +63,8 @@ pub enum WorldEvent {
         op: OpId,
         answer: Result<Accepted, ProviderError>,
     },
+    /// The books are added up in the time zone: what they answered before was not all.
+    AddedUp,
     /// The books' sums.
     Summed(Box<Summed>),
     /// What a provider says that it charged from `from` to `to`.
