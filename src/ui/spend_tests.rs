@@ -18,6 +18,7 @@ use super::text::Language;
 use super::theme::{Background, Colours, Theme};
 use crate::app::action::Code;
 use crate::app::event::WorldEvent;
+use crate::app::state::Modal;
 use crate::rules::spend::{
     Answer, BalanceChange, Billable, By, Cell, Charge, Entry, Evidence, Exact, Exchange, Fx, Period, Question, Summed,
     Terms,
@@ -446,6 +447,24 @@ fn the_books_are_asked_again_when_they_hold_more_and_when_the_view_is_opened() {
     story.books(books).press("1").wait(9);
     story.world(summed()).press("2");
     assert_eq!(story.questions(), [Question::Days(november())]);
+}
+
+/// Who types into the field means other days than those that stand there.
+#[rstest]
+#[case("w2026-09", "2026-09")]
+#[case("w2026-09-1\u{8}", "2026-09-")]
+fn what_was_chosen_before_is_typed_over(#[case] keys: &str, #[case] field: &str) {
+    let mut story = spend();
+    story.press("w2026-10-05..2026-10-09").code(Code::Enter);
+    for key in keys.chars() {
+        if key == '\u{8}' {
+            story.code(Code::Backspace)
+        } else {
+            story.press(&key.to_string())
+        };
+    }
+    let Some(Modal::Range(choice)) = story.state.view.modals.last() else { panic!("the window is open") };
+    assert_eq!(choice.input.value(), field);
 }
 
 /// Books that were not added up yet have more to tell when they are.
