@@ -74,7 +74,6 @@ impl<'a> Kept<'a> {
             balance: None,
             instances_seen: None,
             storage_seen: None,
-            billed_to: None,
             unwatched_noted: false,
         });
         Kept {
@@ -103,8 +102,8 @@ impl<'a> Kept<'a> {
         let due = billing.due(self.now).is_some_and(|at| at <= self.now);
         let Some((from, to)) = billing.window(&self.world.zone, self.now).filter(|_| due) else { return };
         billing.ask(self.now);
-        billing.answered(to);
-        self.accounts[account].billed_to = Some(to);
+        billing.answered();
+        billing.kept(to);
         let lines = lines(self.world, *billed, from.as_millisecond()..to.as_millisecond());
         let entries = meter.cut(&ACCOUNTS[account].into(), to);
         self.write(account, entries, meter);

@@ -75,11 +75,12 @@ mod program {
             mouse: true,
             config: folder,
             paint: &|frame, state, look, now| {
-                ui::draw(frame, state, look, now);
+                let text_top = ui::draw(frame, state, look, now);
                 // The first frame is whole, and the help window is asked for when the test is ready.
                 if !state.view.modals.is_empty() && !done.replace(true) {
                     go_wrong(way);
                 }
+                text_top
             },
             add: &|_| Err("nothing is added here".to_owned()),
         };

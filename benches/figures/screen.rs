@@ -98,7 +98,9 @@ impl Desk {
     }
 
     fn draw(&mut self) {
-        let drawn = self.terminal.draw(|frame| ui::draw(frame, &self.state, &self.look, self.now));
+        let drawn = self.terminal.draw(|frame| {
+            ui::draw(frame, &self.state, &self.look, self.now);
+        });
         drawn.expect("a terminal that swallows everything");
     }
 

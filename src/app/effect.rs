@@ -37,6 +37,8 @@ pub enum Effect {
     /// Ask the books for their sums of a day and its month.
     SumUp {
         day: Date,
+        /// The number of the question, to be told with the answer.
+        asked: u64,
     },
     /// Ask a provider for what it billed in a time.
     AskBilled {

@@ -63,6 +63,8 @@ pub enum WorldEvent {
         op: OpId,
         answer: Result<Accepted, ProviderError>,
     },
+    /// What the books answered before was not all: they have been added up, or hold what had to wait.
+    AddedUp,
     /// The books' sums.
     Summed(Box<Summed>),
     /// What a provider says that it charged from `from` to `to`.

@@ -127,10 +127,14 @@ impl Figure {
         }
         if self.about == SpendLine::Total(self.currency())
             && let Some(shown) = &view.shown
-            && !shown.notes.is_empty()
         {
-            lines.push(Told::Blank);
-            lines.extend(shown.notes.iter().cloned().map(Told::Note));
+            let told: Vec<Told> = shown.notes.iter().cloned().map(Told::Note).collect();
+            // Some of them are told with the parts.
+            let more: Vec<Told> = told.into_iter().filter(|note| !lines.contains(note)).collect();
+            if !more.is_empty() {
+                lines.push(Told::Blank);
+                lines.extend(more);
+            }
         }
         self.lines = lines;
     }

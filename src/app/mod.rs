@@ -24,4 +24,4 @@ pub mod update;
 pub use effect::Effect;
 pub use event::Event;
 pub use state::State;
-pub use update::{next_wake, settle, take, update};
+pub use update::{next_wake, painted, settle, take, update};

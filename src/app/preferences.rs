@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::columns::ColumnChoice;
 use super::message::{GroupName, SortName};
 use super::state::View;
+use crate::rules::spend::By;
 
 /// What is kept. Anything that a later version does not know is left out by it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,6 +17,8 @@ pub struct Preferences {
     pub reversed: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<GroupName>,
+    /// What the Spend view groups by. Its days are not kept: one looks for this month first.
+    pub spend_by: By,
     pub columns: ColumnChoice,
 }
 
@@ -27,6 +30,7 @@ impl Default for Preferences {
             reversed: false,
             group: None,
             columns: ColumnChoice::default(),
+            spend_by: By::default(),
         }
     }
 }
@@ -39,6 +43,7 @@ impl Preferences {
             reversed: view.fleet.reversed,
             group: view.fleet.group,
             columns: view.columns.clone(),
+            spend_by: view.spend.by,
         }
     }
 
@@ -50,5 +55,6 @@ impl Preferences {
         view.fleet.reversed = self.reversed;
         view.fleet.group = self.group;
         view.columns = self.columns.sane();
+        view.spend.by = self.spend_by;
     }
 }

@@ -16,6 +16,8 @@ pub struct RangeChoice {
     pub at: usize,
     /// Days that are being typed.
     pub input: Input,
+    /// What stands in the field is what was chosen before: who types begins anew.
+    pub untouched: bool,
     /// Somebody asked for what is typed, and it is to be told what is wrong with it.
     pub tried: bool,
 }
@@ -30,12 +32,20 @@ impl RangeChoice {
             Range::Days(period) => format!("{}..{}", period.from, period.to.yesterday().unwrap_or(period.to)),
             _ => String::new(),
         };
-        RangeChoice { at, input: Input::new(typed), tried: false }
+        RangeChoice { at, input: Input::new(typed), untouched: true, tried: false }
     }
 
     /// A text is being typed.
     pub fn in_field(&self) -> bool {
         self.at == CHOICES.len()
+    }
+
+    /// Somebody types: what stood in the field before is in the way.
+    pub fn begin_to_type(&mut self) {
+        if self.untouched || !self.in_field() {
+            self.input.reset();
+        }
+        (self.at, self.untouched, self.tried) = (CHOICES.len(), false, false);
     }
 
     pub fn step(&mut self, by: isize) {

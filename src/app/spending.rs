@@ -132,4 +132,9 @@ impl Spending {
     pub fn row(&self, identity: &Identity, now: Timestamp) -> Option<RowSums> {
         self.tally.row(identity, &self.meter, &self.zone, now)
     }
+
+    /// The same at the moment of `totals`, for whoever shows it beside them.
+    pub fn row_beside_totals(&self, identity: &Identity) -> Option<RowSums> {
+        self.row(identity, self.totals.as_ref()?.as_of)
+    }
 }

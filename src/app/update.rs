@@ -9,6 +9,7 @@ mod world;
 
 pub(super) use spend::track_billing;
 pub use view::stop_or_start_of;
+pub use windows::painted;
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -48,6 +49,10 @@ pub fn take(state: &mut State, event: Event, now: Timestamp) -> Vec<Effect> {
         // What a filter asks may be a matter of time.
         for list in [&mut state.view.fleet, &mut state.view.storage] {
             list.stale |= !list.filter().is_empty();
+        }
+        // The Spend view brings them up to date with its own figures.
+        if state.view.tab != Tab::Spend {
+            spend::add_up(&mut state.world, now);
         }
     }
     let mut effects = match event {
@@ -137,8 +142,9 @@ fn rebuild(state: &mut State, resort: bool, now: Timestamp) {
     if std::mem::take(&mut view.sums_stale) {
         world.totals = world.fleet.burn();
         world.runway = runway::shortest(&world.fleet);
-        spend::add_up(world, now);
     }
+    // What the lines say was spent is of the same moment as what the header says.
+    spend::add_up(world, now);
     if view.fleet.stale || view.tab == Tab::Fleet {
         rows::rebuild(world, view, resort, now);
     }

@@ -94,7 +94,7 @@ pub enum Command {
     Demo,
     /// All instances and storage, once.
     Ls(Output),
-    /// What was spent: billed by the provider, computed from looks, or assumed between them.
+    /// What was spent: billed by the provider, counted from looks, or assumed between them.
     Spend(spend::SpendArgs),
     /// The books as CSV in the columns of FOCUS 1.2 (FinOps Open Cost and Usage Specification).
     Export(export::ExportArgs),

@@ -45,7 +45,7 @@ impl Performer {
             }
             Effect::Keep(keep) => self.keeper.keep(keep),
             Effect::Set { identity, setting } => self.keeper.set(identity, setting),
-            Effect::SumUp { day } => self.keeper.sum_up(day),
+            Effect::SumUp { day, asked } => self.keeper.sum_up(day, asked),
             Effect::AskBilled { account, from, to } => self.ask_billed(account, from, to),
             Effect::KeepBilled { account, from, to, lines } => self.keeper.keep_billed(account, from, to, lines),
             Effect::Assign(assignments) => self.keeper.assign(assignments),

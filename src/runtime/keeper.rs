@@ -19,7 +19,7 @@ use crate::ledger::{self, Ledger, LedgerError};
 use crate::rules::memory::{Collector, Keep, LedgerNotice, Memory, Owner, Past};
 use crate::rules::saga::{OpId, Operation};
 use crate::rules::settings::Setting;
-use crate::rules::spend::{Answer, Assignment, Question};
+use crate::rules::spend::{Answer, Assignment, Question, Summed};
 
 /// A claim on the ledger runs out after this unless it is renewed.
 const CLAIM: SignedDuration = SignedDuration::from_secs(30);
@@ -36,7 +36,8 @@ enum Work {
     Keep(Box<Keep>),
     Set(Identity, Setting),
     UseZone(TimeZone),
-    SumUp(Date),
+    /// A day, and the number of the question.
+    SumUp(Date, u64),
     KeepBilled {
         account: AccountName,
         from: Timestamp,
@@ -107,8 +108,8 @@ impl Keeper {
     pub fn use_zone(&self, zone: TimeZone) {
         self.put(Work::UseZone(zone));
     }
-    pub fn sum_up(&self, day: Date) {
-        self.put(Work::SumUp(day));
+    pub fn sum_up(&self, day: Date, asked: u64) {
+        self.put(Work::SumUp(day, asked));
     }
     pub fn keep_billed(&self, account: AccountName, from: Timestamp, to: Timestamp, lines: Vec<BilledLine>) {
         self.put(Work::KeepBilled { account, from, to, lines });
@@ -230,28 +231,14 @@ struct Desk {
     recalled: bool,
     /// The books are being added up, a piece whenever there is nothing else to do.
     adding_up: bool,
-    /// The day whose sums are wanted when that is done.
-    wanted: Option<Date>,
-    /// The day whose sums were told last.
-    summed: Option<Date>,
     /// What could not be written, a full disk for instance: first in the order of its coming, once it can be.
     waiting: VecDeque<Box<Keep>>,
 }
 
 impl Desk {
     fn new(ledger: Option<Ledger>, owner: Owner, outbox: Outbox) -> Self {
-        Desk {
-            ledger,
-            owner,
-            outbox,
-            collector: None,
-            forestalled: BTreeSet::new(),
-            recalled: false,
-            adding_up: false,
-            wanted: None,
-            summed: None,
-            waiting: VecDeque::new(),
-        }
+        let (collector, forestalled, waiting) = (None, BTreeSet::new(), VecDeque::new());
+        Desk { ledger, owner, outbox, collector, forestalled, recalled: false, adding_up: false, waiting }
     }
 
     fn serve(mut self, todo: mpsc::Receiver<Work>) {
@@ -275,7 +262,7 @@ impl Desk {
                 Work::UseZone(zone) => {
                     self.write("the time zone", |ledger| ledger.use_zone(zone));
                 }
-                Work::SumUp(day) => self.sum_up(day),
+                Work::SumUp(day, asked) => self.sum_up(day, asked),
                 Work::KeepBilled { account, from, to, lines } => self.keep_billed(account, from, to, &lines),
                 Work::Assign(assignments) => {
                     self.write("projects", |ledger| ledger.assign(&assignments));
@@ -338,13 +325,14 @@ impl Desk {
         }
         // Whoever only looks on leaves the sums to the one who writes.
         let unfinished = self.ledger.as_ref().is_some_and(|ledger| matches!(ledger.is_unfinished(), Ok(true)));
-        self.adding_up = collector == Collector::Us && unfinished;
-        if !self.adding_up {
-            self.sum_up_wanted();
+        let before = std::mem::replace(&mut self.adding_up, collector == Collector::Us && unfinished);
+        if before && !self.adding_up {
+            self.outbox.put(Event::World(WorldEvent::AddedUp));
         }
     }
 
-    /// One piece. An error ends it until the next claim: nothing is lost but time.
+    /// One piece. An error ends it until the next claim: nothing is lost but time. When it ends, it is told, for
+    /// whatever was answered meanwhile was not all.
     fn add_up_more(&mut self) {
         self.adding_up = match self.ledger.as_mut().map(Ledger::add_up_more) {
             None => false,
@@ -355,13 +343,7 @@ impl Desk {
             }
         };
         if !self.adding_up {
-            self.sum_up_wanted();
-        }
-    }
-
-    fn sum_up_wanted(&mut self) {
-        if let Some(day) = self.wanted.take() {
-            self.sum_up(day);
+            self.outbox.put(Event::World(WorldEvent::AddedUp));
         }
     }
 
@@ -399,17 +381,16 @@ impl Desk {
         self.recalled = true;
     }
 
-    fn sum_up(&mut self, day: Date) {
+    fn sum_up(&mut self, day: Date, asked: u64) {
+        // They are asked for anew when they are whole.
         if self.adding_up {
-            self.wanted = Some(day);
             return;
         }
         // Without an answer the sums are unknown: nobody takes them for zero.
         match self.ledger.as_mut().map(|ledger| ledger.sum_up(day)) {
             None => {}
             Some(Ok(summed)) => {
-                self.summed = Some(day);
-                self.outbox.put(Event::World(WorldEvent::Summed(Box::new(summed))));
+                self.outbox.put(Event::World(WorldEvent::Summed(Box::new(Summed { asked, ..summed }))));
             }
             Some(Err(error)) => tracing::error!(%error, "the books cannot be added up"),
         }
@@ -497,8 +478,8 @@ impl Desk {
             }
         }
         // The sums that were told lack what has just been written.
-        if let Some(day) = self.summed.filter(|_| late) {
-            self.sum_up(day);
+        if late {
+            self.outbox.put(Event::World(WorldEvent::AddedUp));
         }
     }
 
@@ -607,7 +588,7 @@ mod tests {
         let (mut inbox, outbox) = Inbox::new();
         let mut desk = desk(Some(ledger), owner(std::process::id()), outbox);
         let day: Date = "2026-11-30".parse().unwrap();
-        desk.sum_up(day);
+        desk.sum_up(day, 1);
         let path = dir.path().join("ledger.sqlite");
         assert_eq!(desk.ledger.as_ref().unwrap().path(), Some(path.as_path()));
         let elsewhere = dir.path().join("elsewhere");
@@ -621,7 +602,10 @@ mod tests {
         std::fs::rename(&elsewhere, &path).unwrap();
         desk.keep(Box::new(keep(vec![])));
         assert_eq!(desk.waiting.len(), 0);
-        let told: Vec<Event> = std::iter::from_fn(|| inbox.ready()).collect();
+        let mut told: Vec<Event> = std::iter::from_fn(|| inbox.ready()).collect();
+        assert_eq!(told.last(), Some(&Event::World(WorldEvent::AddedUp)), "they are asked for anew");
+        desk.sum_up(day, 2);
+        told.extend(std::iter::from_fn(|| inbox.ready()));
         let sums: Vec<String> = told
             .iter()
             .filter_map(|event| match event {
@@ -699,12 +683,13 @@ mod tests {
         let keeper = Keeper::start(dir.path().to_owned(), owner(std::process::id()), outbox, false).unwrap();
         keeper.use_zone(TimeZone::get("Asia/Shanghai").unwrap());
         keeper.claim();
-        keeper.sum_up("2026-12-01".parse().unwrap());
+        keeper.sum_up("2026-12-01".parse().unwrap(), 1);
         keeper.recall();
         let mut told = Vec::new();
         let summed = loop {
             match inbox.next().await.unwrap() {
                 Event::World(WorldEvent::Summed(summed)) => break summed,
+                Event::World(WorldEvent::AddedUp) => keeper.sum_up("2026-12-01".parse().unwrap(), 2),
                 other => told.push(other),
             }
         };
@@ -712,6 +697,7 @@ mod tests {
             told[..],
             [Event::World(WorldEvent::Collector(_)), Event::World(WorldEvent::Remembered { .. })]
         ));
+        assert_eq!(summed.asked, 2, "what was not whole was not told");
         let month = summed.month.of(providers::money::Currency::USD);
         assert_eq!(month.total().amount().to_string(), "8");
         keeper.end(true);

@@ -30,6 +30,7 @@ mod tests {
     use super::*;
     use crate::app::columns::{ColumnChoice, Optional};
     use crate::app::message::{GroupName, SortName};
+    use crate::rules::spend::By;
 
     #[test]
     fn what_was_kept_comes_back_and_nonsense_is_nothing() {
@@ -41,6 +42,7 @@ mod tests {
             sort: SortName::Cost,
             reversed: true,
             group: Some(GroupName::Project),
+            spend_by: By::Day,
             columns: ColumnChoice { off: vec![Optional::Region], ..ColumnChoice::default() },
         };
         save(&file, &preferences).unwrap();

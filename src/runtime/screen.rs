@@ -37,8 +37,8 @@ pub struct Given<'a> {
     pub mouse: bool,
     /// The config file, which need not be there.
     pub config: &'a Path,
-    /// Paints a frame.
-    pub paint: &'a dyn Fn(&mut ratatui::Frame, &State, &Look, Timestamp),
+    /// Paints a frame, and tells what [`app::painted`] is to know of it.
+    pub paint: &'a dyn Fn(&mut ratatui::Frame, &State, &Look, Timestamp) -> Option<u16>,
     /// Adds an account that the environment offers; says why not when it cannot.
     pub add: &'a dyn Fn(&str) -> Result<WorldEvent, String>,
 }
@@ -129,7 +129,9 @@ impl Desk<'_> {
             app::settle(state, now);
             if self.lent.is_none() {
                 let Given { look, paint, .. } = &self.given;
-                self.screen.draw(|frame| paint(frame, state, look, now))?;
+                let mut text_top = None;
+                self.screen.draw(|frame| text_top = paint(frame, state, look, now))?;
+                app::painted(state, text_top);
             }
             if state.leaving {
                 return Ok(ended);

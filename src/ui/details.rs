@@ -403,7 +403,7 @@ fn total_cost(scene: &Scene, known: &Known<Instance>) -> Runs {
 /// What it cost so far; `None` before the books have answered.
 fn spent(scene: &Scene, known: &Known<Instance>) -> Option<Runs> {
     let language = scene.look.language;
-    let row = scene.state.world.spending.row(&known.identity, scene.now)?;
+    let row = scene.state.world.spending.row_beside_totals(&known.identity)?;
     let whole = format::sums(&row.rental, scene);
     let mut runs = vec![dim(format!("{}  ", language.word(Word::SpentSoFar)))];
     match row.since {

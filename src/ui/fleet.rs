@@ -264,7 +264,7 @@ fn spent(paint: &mut Paint, scene: &Scene, columns: &Columns, y: u16, known: &Kn
     if columns.month.width + columns.spent.width == 0 {
         return;
     }
-    let row = scene.state.world.spending.row(&known.identity, scene.now);
+    let row = scene.state.world.spending.row_beside_totals(&known.identity);
     let rates = known.rates();
     for (column, sums) in
         [(columns.month, row.as_ref().map(|row| &row.month)), (columns.spent, row.as_ref().map(|row| &row.rental))]

@@ -284,6 +284,11 @@ pub fn percent(share: f64) -> String {
     if share.is_finite() { format!("{:.0} %", (share * 100.0).clamp(0.0, 999.0)) } else { "? %".to_owned() }
 }
 
+/// A part of a whole, which is never nothing: `<1 %`.
+pub fn part(share: f64) -> String {
+    if share > 0.0 && share < 0.005 { "<1 %".to_owned() } else { percent(share) }
+}
+
 /// Bytes in GiB, with one place under ten.
 pub fn gib(bytes: u64) -> String {
     let gib = bytes as f64 / (1u64 << 30) as f64;

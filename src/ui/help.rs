@@ -15,7 +15,8 @@ const WIDTH: u16 = 86;
 /// Cells of the keys and labels.
 const KEYS: u16 = 12;
 
-pub fn paint(paint: &mut Paint, scene: &Scene, room: Rect, scroll: u16) {
+/// Returns the first line that is shown.
+pub fn paint(paint: &mut Paint, scene: &Scene, room: Rect, scroll: u16) -> u16 {
     let language = scene.look.language;
     let width = WIDTH.min(room.width.saturating_sub(2));
     let inside = width.saturating_sub(6);
@@ -54,7 +55,7 @@ pub fn paint(paint: &mut Paint, scene: &Scene, room: Rect, scroll: u16) {
     lines.extend(signs(scene, inside));
     let keys = popup::key("esc", language.word(Word::Close));
     let border = Border { title: language.word(Word::Help).to_owned(), keys, ..Border::default() };
-    popup::scrolled(paint, room, width, &lines, scroll, border);
+    popup::scrolled(paint, room, width, &lines, scroll, border)
 }
 
 fn binding_lines(scene: &Scene, binding: &Binding, width: u16) -> Vec<Runs> {

@@ -49,20 +49,31 @@ use theme::Role;
 pub use crate::app::layout::SMALLEST;
 pub use look::{Look, answers, has_a_mouse};
 
-/// Paints everything.
-pub fn draw(frame: &mut ratatui::Frame, state: &State, look: &Look, now: Timestamp) {
-    let area = frame.area();
-    let mut paint = Paint { buffer: frame.buffer_mut(), look };
-    if let Some(cursor) = screen(&mut paint, area, state, now) {
-        frame.set_cursor_position(cursor);
-    }
+/// What only painting tells.
+#[derive(Default)]
+struct Drawn {
+    /// Where a text is being typed.
+    cursor: Option<Position>,
+    /// The first line that the window over a long text shows; `None` without such a window.
+    text_top: Option<u16>,
 }
 
-/// Paints everything and says where a text is being typed.
-fn screen(paint: &mut Paint, area: Rect, state: &State, now: Timestamp) -> Option<Position> {
+/// Paints everything. Returns the first line that the window over a long text shows: how long that is, only
+/// painting tells. `None` without such a window.
+pub fn draw(frame: &mut ratatui::Frame, state: &State, look: &Look, now: Timestamp) -> Option<u16> {
+    let area = frame.area();
+    let mut paint = Paint { buffer: frame.buffer_mut(), look };
+    let drawn = screen(&mut paint, area, state, now);
+    if let Some(cursor) = drawn.cursor {
+        frame.set_cursor_position(cursor);
+    }
+    drawn.text_top
+}
+
+fn screen(paint: &mut Paint, area: Rect, state: &State, now: Timestamp) -> Drawn {
     if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
         too_small(paint, area, state);
-        return None;
+        return Drawn::default();
     }
     let scene = Scene::new(state, paint.look, now);
     let heights = state.view.frame_of(area.width, area.height);
@@ -102,34 +113,24 @@ fn screen(paint: &mut Paint, area: Rect, state: &State, now: Timestamp) -> Optio
     let cursor = footer::paint(paint, &scene, footer);
 
     let room = Rect { y: area.y + 2, height: area.height.saturating_sub(heights.footer + 2), ..area };
+    let typing = |cursor| Drawn { cursor, ..Drawn::default() };
+    let reading = |top| Drawn { text_top: Some(top), ..Drawn::default() };
     match state.view.modals.last() {
-        None => None,
-        Some(Modal::Filter { .. }) => cursor,
-        Some(Modal::Help { scroll }) => {
-            help::paint(paint, &scene, room, *scroll);
-            None
-        }
-        Some(Modal::Palette(palette)) => Some(palette::paint(paint, &scene, room, palette)),
-        Some(Modal::Assign(form)) => Some(assign::paint(paint, &scene, room, form)),
-        Some(Modal::Columns { at }) => {
-            columns::paint(paint, &scene, room, *at);
-            None
-        }
+        None => {}
+        Some(Modal::Filter { .. }) => return typing(cursor),
+        Some(Modal::Help { scroll }) => return reading(help::paint(paint, &scene, room, *scroll)),
+        Some(Modal::Palette(palette)) => return typing(Some(palette::paint(paint, &scene, room, palette))),
+        Some(Modal::Assign(form)) => return typing(Some(assign::paint(paint, &scene, room, form))),
+        Some(Modal::Columns { at }) => columns::paint(paint, &scene, room, *at),
         Some(Modal::Problem { about, scroll }) => {
-            problem::paint(paint, &scene, room, about, *scroll);
-            None
+            return reading(problem::paint(paint, &scene, room, about, *scroll));
         }
-        Some(Modal::Plan(question)) => plan::paint(paint, &scene, room, question),
-        Some(Modal::Range(choice)) => spend::paint_range(paint, &scene, room, choice),
-        Some(Modal::Figure(figure)) => {
-            spend::paint_figure(paint, &scene, room, figure);
-            None
-        }
-        Some(Modal::Leave) => {
-            leave::paint(paint, &scene, room);
-            None
-        }
+        Some(Modal::Plan(question)) => return typing(plan::paint(paint, &scene, room, question)),
+        Some(Modal::Range(choice)) => return typing(spend::paint_range(paint, &scene, room, choice)),
+        Some(Modal::Figure(figure)) => spend::paint_figure(paint, &scene, room, figure),
+        Some(Modal::Leave) => leave::paint(paint, &scene, room),
     }
+    Drawn::default()
 }
 
 fn too_small(paint: &mut Paint, area: Rect, state: &State) {

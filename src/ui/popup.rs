@@ -99,8 +99,9 @@ pub fn key(key: &str, does: &str) -> Runs {
     vec![run(key, Role::Accent), dim(format!(" {does}"))]
 }
 
-/// A window over a text that may be longer than it: clamps the scroll and says where it is.
-pub fn scrolled(paint: &mut Paint, room: Rect, width: u16, lines: &[Runs], scroll: u16, mut border: Border) {
+/// A window over a text that may be longer than it: says where it is, and returns the first line that it shows.
+/// That is the one that is asked for, unless the text ends before.
+pub fn scrolled(paint: &mut Paint, room: Rect, width: u16, lines: &[Runs], scroll: u16, mut border: Border) -> u16 {
     let height = (lines.len() as u16).saturating_add(2).min(room.height);
     let area = place(room, width, height);
     let visible = usize::from(area.height.saturating_sub(2));
@@ -112,6 +113,7 @@ pub fn scrolled(paint: &mut Paint, room: Rect, width: u16, lines: &[Runs], scrol
     for (row, line) in lines.iter().skip(top).take(usize::from(inside.height)).enumerate() {
         paint.runs(inside.x, inside.y + row as u16, inside.width, line);
     }
+    u16::try_from(top).unwrap_or(u16::MAX)
 }
 
 /// Puts a label before a value, the values one below the other.

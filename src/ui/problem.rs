@@ -14,7 +14,8 @@ use crate::rules::fleet::Trouble;
 
 const WIDTH: u16 = 90;
 
-pub fn paint(paint: &mut Paint, scene: &Scene, room: Rect, about: &About, scroll: u16) {
+/// Returns the first line that is shown.
+pub fn paint(paint: &mut Paint, scene: &Scene, room: Rect, about: &About, scroll: u16) -> u16 {
     let language = scene.look.language;
     let width = WIDTH.min(room.width.saturating_sub(2));
     let inside = width.saturating_sub(6);
@@ -36,7 +37,7 @@ pub fn paint(paint: &mut Paint, scene: &Scene, room: Rect, about: &About, scroll
     };
     let lines: Vec<Runs> = lines.iter().flat_map(|line| wrap(line, inside, 2)).collect();
     let keys = popup::key("esc", language.word(Word::Close));
-    popup::scrolled(paint, room, width, &lines, scroll, Border { title, keys, ..Border::default() });
+    popup::scrolled(paint, room, width, &lines, scroll, Border { title, keys, ..Border::default() })
 }
 
 fn lines(scene: &Scene, name: &AccountName) -> Vec<Runs> {

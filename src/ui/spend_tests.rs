@@ -18,9 +18,10 @@ use super::text::Language;
 use super::theme::{Background, Colours, Theme};
 use crate::app::action::Code;
 use crate::app::event::WorldEvent;
+use crate::app::state::Modal;
 use crate::rules::spend::{
     Answer, BalanceChange, Billable, By, Cell, Charge, Entry, Evidence, Exact, Exchange, Fx, Period, Question, Summed,
-    Sums, Terms,
+    Terms,
 };
 
 const SIZES: [(u16, u16); 4] = [(60, 16), (80, 24), (120, 40), (200, 50)];
@@ -316,13 +317,7 @@ fn before_the_books_have_answered_and_when_nothing_was_spent() {
     });
     let empty = |since: Option<&str>| {
         let mut story = Story::over(&["runpod/team"]);
-        let summed = Summed {
-            day: date("2026-11-30"),
-            today: Sums::default(),
-            month: Sums::default(),
-            rows: Vec::new(),
-            since: since.map(at),
-        };
+        let summed = Summed { day: date("2026-11-30"), since: since.map(at), ..Summed::default() };
         story.world(WorldEvent::Summed(Box::new(summed)));
         story.press("2").books(|question| answer_of(question, Vec::new()));
         story
@@ -447,8 +442,7 @@ fn the_books_are_asked_again_when_they_hold_more_and_when_the_view_is_opened() {
     let mut story = spend();
     let summed = || {
         let day = date("2026-11-30");
-        let (today, month) = (Sums::default(), Sums::default());
-        WorldEvent::Summed(Box::new(Summed { day, today, month, rows: Vec::new(), since: None }))
+        WorldEvent::Summed(Box::new(Summed { day, ..Summed::default() }))
     };
     story.world(summed());
     assert_eq!(story.questions(), [Question::Days(november())]);
@@ -461,6 +455,36 @@ fn the_books_are_asked_again_when_they_hold_more_and_when_the_view_is_opened() {
     story.books(books).press("1").wait(9);
     story.world(summed()).press("2");
     assert_eq!(story.questions(), [Question::Days(november()), Question::Balances(november())]);
+}
+
+/// Who types into the field means other days than those that stand there.
+#[rstest]
+#[case("w2026-09", "2026-09")]
+#[case("w2026-09-1\u{8}", "2026-09-")]
+fn what_was_chosen_before_is_typed_over(#[case] keys: &str, #[case] field: &str) {
+    let mut story = spend();
+    story.press("w2026-10-05..2026-10-09").code(Code::Enter);
+    for key in keys.chars() {
+        if key == '\u{8}' {
+            story.code(Code::Backspace)
+        } else {
+            story.press(&key.to_string())
+        };
+    }
+    let Some(Modal::Range(choice)) = story.state.view.modals.last() else { panic!("the window is open") };
+    assert_eq!(choice.input.value(), field);
+}
+
+/// Books that were not added up yet have more to tell when they are.
+#[test]
+fn what_was_not_all_is_asked_for_again() {
+    let mut story = spend();
+    story.press("h");
+    let part = |question: &Question| Answer { unfinished: true, ..answer_of(question, Vec::new()) };
+    story.books(part).wait(20);
+    assert_eq!(story.questions(), [], "nothing new is known");
+    story.world(WorldEvent::Summed(Box::new(Summed { day: date("2026-11-30"), ..Summed::default() })));
+    assert_eq!(story.questions(), [Question::Days(Period::month(date("2026-10-01")))]);
 }
 
 /// What ends is closed: it leaves the open lines before the books have answered with it.

@@ -268,20 +268,22 @@ impl Story {
     pub fn paint(&mut self, width: u16, height: u16, look: &Look) -> (Buffer, Option<(u16, u16)>) {
         self.event(Event::View(ViewEvent::Resize { width, height }));
         let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
-        let mut painted = None;
+        let (mut painted, mut text_top) = (None, None);
         let (state, now) = (&self.state, self.now);
         terminal
             .draw(|frame| {
-                super::draw(frame, state, look, now);
+                text_top = super::draw(frame, state, look, now);
                 let area = frame.area();
                 painted = super::screen(
                     &mut super::paint::Paint { buffer: &mut Buffer::empty(area), look },
                     area,
                     state,
                     now,
-                );
+                )
+                .cursor;
             })
             .unwrap();
+        crate::app::painted(&mut self.state, text_top);
         (terminal.backend().buffer().clone(), painted.map(|at| (at.x, at.y)))
     }
 }

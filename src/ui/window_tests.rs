@@ -4,6 +4,7 @@ use jiff::SignedDuration;
 use providers::model::{Attachment, Component, Phase, Rates, StorageItem, StorageKind};
 use providers::provider::Part;
 use ratatui::style::Modifier;
+use rstest::rstest;
 
 use super::testing::*;
 use super::tests::{check, fleet};
@@ -219,6 +220,7 @@ fn with_sums(mut story: Story) -> Story {
     };
     let rows = [("team", "7xk2p0", row("1204.5", "412.1", "0")), ("me", "14382011", row("8.2", "8.2", "1.44"))];
     let summed = Summed {
+        asked: 1,
         day: "2026-11-30".parse().unwrap(),
         today: sums("187.409", "0"),
         month: sums("1190", "14.55"),
@@ -270,4 +272,27 @@ fn accounts_that_nobody_watches_are_told_until_they_were_seen() {
     let mut seen = story();
     seen.press("a").wait(1);
     assert!(!seen.picture(120, 24, &look(Language::English)).contains("watched no longer"));
+}
+
+/// Whoever is at the end of a text is one line above it after one press.
+#[rstest]
+#[case(80, 24)]
+#[case(60, 16)]
+fn a_text_moves_with_the_first_press_from_its_end(#[case] width: u16, #[case] height: u16) {
+    let mut story = fleet();
+    let shown = |story: &mut Story| text_of(&story.paint(width, height, &look(Language::English)).0);
+    story.press("?");
+    let top = shown(&mut story);
+    story.code(Code::End);
+    let end = shown(&mut story);
+    for _ in 0..3 {
+        story.code(Code::PageDown);
+    }
+    assert_eq!(shown(&mut story), end);
+    story.code(Code::Up);
+    assert_ne!(shown(&mut story), end);
+    story.code(Code::Down);
+    assert_eq!(shown(&mut story), end);
+    story.code(Code::Home);
+    assert_eq!(shown(&mut story), top);
 }

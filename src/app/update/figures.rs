@@ -96,14 +96,14 @@ pub fn in_range(state: &mut State, key: Key, now: Timestamp) -> Vec<Effect> {
             }
         }
         (Code::Up | Code::Down, _) => choice.step(if key.code == Code::Up { -1 } else { 1 }),
-        _ if in_field => {
-            choice.tried &= !edit(&mut choice.input, key);
-        }
         // Who begins to type dates means the field.
-        (Code::Char(digit @ '0'..='9'), _) if !key.ctrl && !key.alt => {
-            choice.at = CHOICES.len();
-            choice.input.reset();
-            choice.input.handle(InputRequest::InsertChar(digit));
+        (Code::Char(c), _) if !key.ctrl && !key.alt && (in_field || c.is_ascii_digit()) => {
+            choice.begin_to_type();
+            choice.input.handle(InputRequest::InsertChar(c));
+        }
+        _ if in_field => {
+            choice.untouched = false;
+            choice.tried &= !edit(&mut choice.input, key);
         }
         (_, Some(Action::Down)) => choice.step(1),
         (_, Some(Action::Up)) => choice.step(-1),

@@ -11,15 +11,19 @@ use crate::app::state::{Fixed, State, View};
 use crate::app::update;
 use crate::rules::fleet::Known;
 use crate::rules::memory::{AccountMemory, Collector};
-use crate::rules::samples::{at, error, fleet, identity, instance, listed};
+use crate::rules::samples::{at, error, fleet, identity, instance, listed, usd};
 use crate::rules::settings::Rules;
-use crate::rules::spend::{Assignment, Exact, Horizon, OpenLine, Running, State as Charged, Sums, Terms};
+use crate::rules::spend::{
+    Assignment, Charge, Evidence, Exact, Horizon, OpenLine, Running, Span, State as Charged, Sums, Terms,
+};
 
 /// A collector over one account at a provider with billed records.
 struct Books {
     state: State,
     now: Timestamp,
     effects: Vec<Effect>,
+    /// The number of the latest question for sums.
+    asked: u64,
 }
 
 impl Books {
@@ -27,7 +31,7 @@ impl Books {
         let mut world = World::new(fleet(&["team"]).accounts, Rules::default(), false, "ana@desk".to_owned(), now);
         world.use_zone(TimeZone::get("Asia/Shanghai").unwrap());
         let state = State { world, view: View::new(Fixed::default(), Vec::new()), leaving: false };
-        let mut books = Books { state, now, effects: Vec::new() };
+        let mut books = Books { state, now, effects: Vec::new(), asked: 0 };
         books.hear(WorldEvent::Collector(Collector::Us));
         books.hear(WorldEvent::Remembered { memory: Box::new(memory), notices: Vec::new() });
         books
@@ -35,6 +39,11 @@ impl Books {
 
     fn hear(&mut self, event: WorldEvent) -> &mut Self {
         self.effects = update::update(&mut self.state, Event::World(event), self.now);
+        let asked = self.effects.iter().filter_map(|effect| match effect {
+            Effect::SumUp { asked, .. } => Some(*asked),
+            _ => None,
+        });
+        self.asked = asked.last().unwrap_or(self.asked);
         self
     }
 
@@ -51,7 +60,7 @@ impl Books {
 
     fn summed(&mut self, today: Sums) -> &mut Self {
         let day = date_of(self.now, &self.state.world.spending.zone);
-        self.hear(WorldEvent::Summed(Box::new(Summed { day, today, ..Summed::default() })))
+        self.hear(WorldEvent::Summed(Box::new(Summed { asked: self.asked, day, today, ..Summed::default() })))
     }
 
     fn today(&mut self) -> Exact {
@@ -100,6 +109,45 @@ fn what_was_closed_meanwhile_comes_on_top_of_an_answer() {
     books.at(at("10:00:16")).answer(running("7.2"));
     books.summed(Sums::default());
     assert_eq!(books.today(), dollars("0.016"), "sixteen seconds at the old rate");
+}
+
+/// Two providers may tell what they billed within one second.
+#[test]
+fn of_two_answers_under_way_each_knows_what_came_before_its_question() {
+    let mut books = Books::begin(Memory::default(), at("10:00:00"));
+    books.answer(running("3.6"));
+    let first = books.asked;
+    books.at(at("10:00:20")).answer(running("7.2")).hear(WorldEvent::AddedUp);
+    let second = std::mem::replace(&mut books.asked, first);
+    assert!(second > first);
+    books.at(at("10:00:40")).answer(running("3.6"));
+    books.summed(Sums::default());
+    assert_eq!(books.today(), dollars("0.06"), "twenty seconds at each rate, both closed since the first question");
+    books.asked = second;
+    let mut known = Sums::default();
+    known.add_span(&Span {
+        identity: identity("team", "a"),
+        terms: Terms { component: Component::Compute, charge: Charge::Certain, wasted: false, project: None, gpus: 1 },
+        rate: usd("3.6"),
+        from: at("10:00:00"),
+        to: at("10:00:20"),
+        evidence: Evidence::Observed,
+    });
+    books.summed(known);
+    assert_eq!(books.today(), dollars("0.06"), "the books know of the first of them now");
+}
+
+/// What a header says and what a row says is of one moment.
+#[test]
+fn rows_add_up_to_the_header_at_any_moment() {
+    let mut books = Books::begin(Memory::default(), at("10:00:00"));
+    books.answer(running("3.6")).summed(Sums::default());
+    books.at(at("10:00:07"));
+    books.now = at("10:00:09");
+    let spending = &books.state.world.spending;
+    let row = spending.row_beside_totals(&identity("team", "a")).unwrap();
+    assert_eq!(row.month.of(Currency::USD).total(), dollars("0.007"));
+    assert_eq!(row.month, spending.totals.as_ref().unwrap().month);
 }
 
 #[test]

@@ -168,7 +168,10 @@ fn pasted(state: &mut State, text: &str, now: Timestamp) {
             state.view.list_mut().set_filter(&filter);
         }
         Some(Modal::Assign(form)) => insert(if form.in_from { &mut form.from } else { &mut form.project }),
-        Some(Modal::Range(choice)) if choice.in_field() => insert(&mut choice.input),
+        Some(Modal::Range(choice)) => {
+            choice.begin_to_type();
+            insert(&mut choice.input);
+        }
         Some(Modal::Palette(palette)) => {
             insert(&mut palette.input);
             windows::search(state);

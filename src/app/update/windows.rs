@@ -305,9 +305,17 @@ pub(super) fn in_text(state: &mut State, key: Key) -> Vec<Effect> {
     vec![]
 }
 
-/// The painter stops at the text's end; this only keeps the number sane.
+/// Takes over the first line that the window over a text showed: only the painter knows where that text ends,
+/// and a scroll beyond it would have to be taken back before anything moves again.
+pub fn painted(state: &mut State, text_top: Option<u16>) {
+    let Some(top) = text_top else { return };
+    if let Some(Modal::Help { scroll } | Modal::Problem { scroll, .. }) = state.view.modals.last_mut() {
+        *scroll = top;
+    }
+}
+
 pub(super) fn scroll_text(state: &mut State, by: i32) {
     if let Some(Modal::Help { scroll } | Modal::Problem { scroll, .. }) = state.view.modals.last_mut() {
-        *scroll = (i32::from(*scroll) + by).clamp(0, 500) as u16;
+        *scroll = (i32::from(*scroll) + by).clamp(0, i32::from(i16::MAX)) as u16;
     }
 }

@@ -66,6 +66,7 @@ pub fn update(world: &mut World, event: WorldEvent, now: Timestamp) -> Vec<Effec
             }
             effects
         }
+        WorldEvent::AddedUp => vec![spend::sum_up(world, now)],
         WorldEvent::Summed(summed) => {
             spend::summed(world, *summed, now);
             vec![]

@@ -96,7 +96,7 @@ pub fn rows(books: &Books, by: By, spread: bool, places: u32) -> (Vec<Row>, Vec<
         let whole = sum.total().amount().round_dp(places);
         let amounts: Vec<Exact> = groups.iter().map(|group| group.amounts.total()).collect();
         let rounded = share(&amounts, whole, places);
-        let shared = shared(&groups, sum.total(), &amounts, whole, places);
+        let shared = shared(&groups, whole, places);
         let mut total = Figures::default();
         for ((group, amount), shared) in groups.into_iter().zip(rounded).zip(shared) {
             let figures = Figures::of(&group.amounts, amount, places);
@@ -108,20 +108,11 @@ pub fn rows(books: &Books, by: By, spread: bool, places: u32) -> (Vec<Row>, Vec<
     (rows, totals)
 }
 
-/// What each group gets of what belongs to nobody, and what it comes to with that. Where nobody computed
-/// nothing can be shared, and everything stays where it is.
-fn shared(
-    groups: &[&Group],
-    total: Exact,
-    amounts: &[Exact],
-    whole: Decimal,
-    places: u32,
-) -> Vec<Option<(Decimal, Decimal)>> {
+/// What each group gets of what belongs to nobody, and what it comes to with that.
+fn shared(groups: &[&Group], whole: Decimal, places: u32) -> Vec<Option<(Decimal, Decimal)>> {
     let with_share: Vec<Exact> = groups.iter().map(|group| group.with_share()).collect();
-    let all_is_shared = with_share.iter().copied().sum::<Exact>() == total;
-    let with_share = share(if all_is_shared { &with_share } else { amounts }, whole, places);
     let given = groups.iter().map(|group| group.shared.amount().round_dp(places));
-    given.zip(with_share).map(Some).collect()
+    given.zip(share(&with_share, whole, places)).map(Some).collect()
 }
 
 /// `rentop spend --json`.

@@ -111,7 +111,7 @@ mod tests {
         billing.ask(at("2026-11-30T10:00:00Z"));
         assert_eq!(billing.due(at("2026-11-30T10:00:01Z")), None, "one question at a time");
         billing.answered();
-        let first = Billing::default().window(&TimeZone::UTC, at("2026-11-30T11:31:00Z"));
+        let first = Billing::new(BilledFor::Hours).window(&TimeZone::UTC, at("2026-11-30T11:31:00Z"));
         assert_eq!(billing.window(&TimeZone::UTC, at("2026-11-30T11:31:00Z")), first, "it is not in the books yet");
         billing.kept(at("2026-11-30T09:00:00Z"));
         assert_eq!(billing.due(at("2026-11-30T10:00:01Z")), Some(at("2026-11-30T11:00:00Z")));

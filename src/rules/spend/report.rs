@@ -9,11 +9,13 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use providers::model::{AccountName, Component, ProviderName};
 use providers::money::Currency;
+use serde::{Deserialize, Serialize};
 
 use super::{Amounts, Billable, Cell, Charge, Evidence, Exact, Meter, Period, Span, Sums, Terms, start_of};
 
 /// What spend is grouped by.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum By {
     #[default]
     Project,
@@ -64,6 +66,8 @@ pub struct Group {
     pub components: BTreeMap<Component, Exact>,
     /// Its part of what belongs to nobody, when that is shared out; it stands beside `amounts`, not in it.
     pub shared: Exact,
+    /// What is taken from it then to be shared out; it stays in `amounts`.
+    pub given: Exact,
 }
 
 /// Spend of a period, grouped.
@@ -98,6 +102,7 @@ impl Report {
                 amounts: Amounts::default(),
                 components: BTreeMap::new(),
                 shared: Exact::ZERO,
+                given: Exact::ZERO,
             });
             group.amounts.add(&cell.terms, cell.evidence, cell.replaced, cell.amount, cell.gpu_ms);
             if cell.terms.charge == Charge::Certain && !cell.replaced {
@@ -117,28 +122,22 @@ impl Report {
     pub fn spread(&mut self) {
         let currencies: Vec<Currency> = self.total.0.keys().copied().collect();
         for currency in currencies {
-            let is_nobodys = |group: &Group| matches!(group.key, Key::Project(None));
-            let own = |group: &&mut Group| group.currency == currency;
-            let pool: Exact = self
-                .groups
-                .iter()
-                .filter(|group| group.currency == currency)
-                .map(|group| if is_nobodys(group) { group.amounts.total() } else { group.of(Component::Storage) })
-                .sum();
-            let mut takers: Vec<&mut Group> = self
-                .groups
-                .iter_mut()
-                .filter(own)
-                .filter(|group| !is_nobodys(group) && group.of(Component::Compute) > Exact::ZERO)
-                .collect();
-            let whole: Exact = takers.iter().map(|group| group.of(Component::Compute)).sum();
-            let mut reached = Exact::ZERO;
-            let mut given = Exact::ZERO;
-            for taker in &mut takers {
-                reached += taker.of(Component::Compute);
+            let mut groups: Vec<&mut Group> =
+                self.groups.iter_mut().filter(|group| group.currency == currency).collect();
+            let whole: Exact = groups.iter().map(|group| group.computed()).sum();
+            if whole.is_zero() {
+                continue;
+            }
+            for group in &mut groups {
+                group.given = if group.is_nobodys() { group.amounts.total() } else { group.of(Component::Storage) };
+            }
+            let pool: Exact = groups.iter().map(|group| group.given).sum();
+            let (mut reached, mut taken) = (Exact::ZERO, Exact::ZERO);
+            for group in &mut groups {
+                reached += group.computed();
                 let until = pool.portion(reached, whole);
-                taker.shared = until - given;
-                given = until;
+                group.shared = until - taken;
+                taken = until;
             }
         }
     }
@@ -150,13 +149,19 @@ impl Group {
         self.components.get(&component).copied().unwrap_or_default()
     }
 
-    /// What it comes to for whom it is billed on to: what is its own, without the storage that is shared, and
-    /// its part of what is shared.
+    fn is_nobodys(&self) -> bool {
+        matches!(self.key, Key::Project(None))
+    }
+
+    /// What somebody's compute cost: by that, what belongs to nobody is shared out.
+    fn computed(&self) -> Exact {
+        if self.is_nobodys() { Exact::ZERO } else { self.of(Component::Compute).max(Exact::ZERO) }
+    }
+
+    /// What it comes to for whom it is billed on to: what is its own, without what is shared out, and its part
+    /// of that.
     pub fn with_share(&self) -> Exact {
-        match self.key {
-            Key::Project(None) => Exact::ZERO,
-            _ => self.amounts.total() - self.of(Component::Storage) + self.shared,
-        }
+        self.amounts.total() - self.given + self.shared
     }
 }
 
@@ -331,6 +336,19 @@ mod tests {
         assert_eq!(whole, report.total.of(Currency::USD).total(), "nothing is lost and nothing is added");
     }
 
+    #[test]
+    fn where_nobody_computed_everything_stays_where_it_is() {
+        let mut report = by_project(&[
+            cell(Some("a"), Component::Storage, "1"),
+            cell(Some("b"), Component::Disk, "5"),
+            cell(None, Component::Compute, "7"),
+        ]);
+        report.spread();
+        for group in &report.groups {
+            assert_eq!((group.shared, group.with_share()), (Exact::ZERO, group.amounts.total()), "{:?}", group.key);
+        }
+    }
+
     proptest! {
         /// Cut into days, spans come to the same as each cut by itself.
         #[test]
@@ -384,10 +402,7 @@ mod tests {
             }
             let mut report = by_project(&cells);
             report.spread();
-            let computes = report.groups.iter().any(|group| group.key != Key::Project(None) && group.of(Component::Compute) > Exact::ZERO);
-            if computes {
-                prop_assert_eq!(report.groups.iter().map(Group::with_share).sum::<Exact>(), whole);
-            }
+            prop_assert_eq!(report.groups.iter().map(Group::with_share).sum::<Exact>(), whole);
         }
     }
 }

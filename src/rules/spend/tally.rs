@@ -13,6 +13,8 @@ use super::{Entries, Meter, Period, Sums, start_of};
 /// What the books hold as closed, summed up for one civil day.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summed {
+    /// The number of the question, as [`Tally::ask`] gave it.
+    pub asked: u64,
     pub day: Date,
     /// Of all accounts, on that day.
     pub today: Sums,
@@ -41,30 +43,44 @@ pub struct Tally {
     summed: Option<Summed>,
     /// What has ended stays in it until the next answer: it is still on the screen, and may come back.
     rows: BTreeMap<Identity, RowSums>,
-    /// What was added since the books were asked: an answer under way does not know of it.
-    pending: Option<Vec<Entries>>,
+    /// How often the books were asked.
+    asked: u64,
+    /// What was added while an answer is under way, each with how often the books had been asked by then: an
+    /// answer knows of what was added before its question, and of nothing else.
+    pending: Vec<(u64, Entries)>,
+    /// The latest question that was answered.
+    answered: u64,
 }
 
 impl Tally {
-    /// The books are asked: whatever is added from now on comes on top of their answer.
-    pub fn ask(&mut self) {
-        self.pending = Some(Vec::new());
+    /// The books are asked: whatever is added from now on comes on top of their answer. Returns the number of
+    /// the question.
+    pub fn ask(&mut self) -> u64 {
+        self.asked += 1;
+        self.asked
     }
 
     /// The books have answered.
     pub fn answer(&mut self, mut summed: Summed, zone: &TimeZone) {
         self.rows = std::mem::take(&mut summed.rows).into_iter().collect();
+        self.answered = summed.asked;
+        self.pending.retain(|(asked, _)| *asked >= summed.asked);
         self.summed = Some(summed);
-        for entries in self.pending.take().unwrap_or_default() {
-            self.add(&entries, zone);
+        let pending = std::mem::take(&mut self.pending);
+        for (_, entries) in &pending {
+            self.add(entries, zone);
+        }
+        // Another answer may be under way.
+        if self.answered < self.asked {
+            self.pending = pending;
         }
     }
 
     /// Takes in what a look added.
     pub fn note(&mut self, entries: &Entries, zone: &TimeZone) {
         self.add(entries, zone);
-        if let Some(pending) = &mut self.pending {
-            pending.push(entries.clone());
+        if self.answered < self.asked {
+            self.pending.push((self.asked, entries.clone()));
         }
     }
 

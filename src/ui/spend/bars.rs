@@ -166,7 +166,13 @@ fn days(paint: &mut Paint, scene: &Scene, bars: &[Bar], cells: u16, area: Rect, 
     marked.extend(bars.iter().filter(|bar| holds(bar, shown.today)).map(|bar| (bar, Role::Accent)));
     marked.extend(bars.iter().filter(|bar| is_labelled(bar, shown.period)).map(|bar| (bar, Role::Dim)));
     for (bar, role) in marked {
-        let label = label(scene, bar, cells, shown);
+        let label = match role {
+            // Of the day under the cursor, the month alone would say too little.
+            Role::Here if shown.period.len() > 45 => {
+                here.map_or_else(String::new, |day| format::day(day, shown.today, scene.look.language))
+            }
+            _ => label(scene, bar, cells, shown),
+        };
         let end = bar.x + format::width(&label);
         // A blank stays on both sides.
         let free = taken.iter().all(|(from, to)| end < *from || bar.x > *to);

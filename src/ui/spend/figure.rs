@@ -7,7 +7,7 @@ use ratatui::layout::Rect;
 use super::{account_name, amount, billable_name, evidence, group_name, money, sign, sums};
 use crate::app::figure::{Figure, Told};
 use crate::app::spend::SpendLine;
-use crate::rules::spend::{Amounts, Charge, Entry, Evidence, Exact, Key, Terms};
+use crate::rules::spend::{Amounts, Billable, Charge, Entry, Evidence, Exact, Key, Terms};
 use crate::ui::format;
 use crate::ui::paint::{Paint, Runs, dim, plain, run};
 use crate::ui::popup::{self, Border, key};
@@ -34,15 +34,27 @@ pub fn paint(paint: &mut Paint, scene: &Scene, room: Rect, figure: &Figure) {
         SpendLine::Total(currency) => (language.word(Word::Total).to_owned(), *currency),
     };
     let account = match &figure.about {
+        SpendLine::Group(_, Key::Billable(account, Billable::Resource { identity, .. }))
+            if title != identity.id.as_str() =>
+        {
+            format!("{}  {}   ", account_name(scene, account), identity.id)
+        }
         SpendLine::Group(_, Key::Billable(account, _)) => format!("{}   ", account_name(scene, account)),
         _ => String::new(),
     };
-    let days = format::period(figure.period, super::today(scene), language);
+    let days = match &figure.about {
+        // The title says which.
+        SpendLine::Group(_, Key::Day(_)) => String::new(),
+        _ => format::period(figure.period, super::today(scene), language),
+    };
     let place = Place { cells: width.saturating_sub(6), currency, columns: columns(figure) };
     let lines: Vec<Runs> = figure.lines.iter().map(|told| line(scene, &place, told)).collect();
-    let times = scene.key_of(crate::app::action::Action::Times);
-    let keys =
-        [key(&times, language.word(Word::Times)), vec![dim("   ")], key("esc", language.word(Word::Close))].concat();
+    let mut keys = Runs::new();
+    if figure.lines.iter().any(|told| matches!(told, Told::Entry(_) | Told::Open { .. })) {
+        let times = scene.key_of(crate::app::action::Action::Times);
+        keys.extend([key(&times, language.word(Word::Times)), vec![dim("   ")]].concat());
+    }
+    keys.extend(key("esc", language.word(Word::Close)));
     let border = Border { title, title_right: format!("{account}{days}"), keys, ..Border::default() };
     let top = u16::try_from(figure.top).unwrap_or(u16::MAX);
     popup::scrolled(paint, room, width, &lines, top, border);
@@ -240,6 +252,10 @@ fn moment(scene: &Scene, at: Timestamp) -> String {
 fn times(scene: &Scene, from: Timestamp, to: Timestamp, end: Option<&str>) -> String {
     let zone = &scene.state.world.spending.zone;
     let first = moment(scene, from);
+    // Within a minute, or as long ago as it began.
+    if end.is_none() && moment(scene, to) == first {
+        return first;
+    }
     let same_day = zone.to_datetime(from).date() == zone.to_datetime(to).date();
     let last = match end {
         Some(end) => return format!("{first} - {end}"),

@@ -90,7 +90,8 @@ fn zone_name(zone: &TimeZone) -> String {
 fn currency_parts(scene: &Scene, currency: Currency, total: &Sums) -> Vec<Runs> {
     let language = scene.look.language;
     let amounts = total.of(currency);
-    let mut parts = vec![vec![run(money(scene, amounts.total(), currency), Role::Strong)]];
+    let about = if amounts.assumed.is_zero() { "" } else { "~" };
+    let mut parts = vec![vec![run(format!("{about}{}", money(scene, amounts.total(), currency)), Role::Strong)]];
     let of = [
         (Evidence::Billed, amounts.billed),
         (Evidence::Observed, amounts.observed),

@@ -48,7 +48,7 @@ struct Columns {
 }
 
 impl Columns {
-    fn fit(scene: &Scene, area: Rect, totals: &[Group]) -> Self {
+    fn fit(scene: &Scene, area: Rect, totals: &[Group], by: By) -> Self {
         let language = scene.look.language;
         let head = |word: Word| format::width(language.word(word));
         // Parts are no larger than their total, and so are their digits.
@@ -60,11 +60,13 @@ impl Columns {
             widest(head(Word::Amount).max(7), &|group| self::amount(scene, group.amounts.total(), group.currency)) + 2;
         let waste = widest(head(Word::WasteHead), &|group| self::amount(scene, group.amounts.wasted, group.currency));
         let mut extras: Vec<(Extra, u16)> = Vec::new();
-        for (at, word) in [Word::Compute, Word::Disk, Word::StorageHead].into_iter().enumerate() {
+        // What a component is of itself is its amount.
+        let apart = by != By::Component;
+        for (at, word) in [Word::Compute, Word::Disk, Word::StorageHead].into_iter().enumerate().filter(|_| apart) {
             let part = |group: &Group| text(scene, Extra::Component(at), group);
             extras.push((Extra::Component(at), widest(head(word), &part)));
         }
-        if totals.iter().any(|group| !others(group).is_zero()) {
+        if apart && totals.iter().any(|group| !others(group).is_zero()) {
             extras.push((Extra::Others, widest(head(Word::OtherHead), &|group| text(scene, Extra::Others, group))));
         }
         extras.push((Extra::GpuHours, widest(head(Word::GpuHours), &|group| text(scene, Extra::GpuHours, group))));
@@ -84,7 +86,8 @@ impl Columns {
             spare -= more;
             more
         };
-        let name = NAME + give(0, NAME_MORE);
+        // A resource has its account beside its name.
+        let name = NAME + give(0, if by == By::Instance { 2 * NAME_MORE } else { NAME_MORE });
         // Columns of figures stand a little apart where there is room.
         let figures = extras.len() as u16 + 1;
         let apart = give(figures, 2 * figures) / figures;
@@ -126,7 +129,7 @@ fn text(scene: &Scene, extra: Extra, group: &Group) -> String {
 pub fn paint(paint: &mut Paint, scene: &Scene, area: Rect, shown: &Spent) {
     let list = &scene.state.view.spend.list;
     let totals = &shown.totals;
-    let columns = Columns::fit(scene, area, totals);
+    let columns = Columns::fit(scene, area, totals, shown.by);
     head(paint, scene, &columns, area.y, shown.by);
     let height = usize::from(area.height.saturating_sub(1));
     let lines = list.lines.iter().zip(&shown.rows).skip(list.top).take(height);
@@ -227,7 +230,7 @@ fn share(paint: &mut Paint, scene: &Scene, column: Column, y: u16, part: Exact, 
         return;
     }
     let share = (of(part) / of(whole)).clamp(0.0, 1.0);
-    let percent = format::percent(share);
+    let percent = format::part(share);
     let room = column.width.saturating_sub(PERCENT);
     let cells = (share * f64::from(room.saturating_sub(2))).round() as u16;
     let mut runs: Runs = Vec::new();

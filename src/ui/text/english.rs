@@ -194,7 +194,9 @@ pub fn word(word: Word) -> &'static str {
         Word::CountedByUs => "counted by rentop",
         Word::ReadingBooks => "reading the books",
         Word::NothingSpent => "Nothing was spent in these days.",
-        Word::SpendWhy => "What is spent appears here by itself, with how it is known: billed, observed or assumed.",
+        Word::SpendWhy => {
+            "What is spent appears here by itself, with how it is known: billed, observed, inferred or assumed."
+        }
         Word::BooksEmpty => "The books are empty: they count from the first look on.",
         Word::StillAdding => "still being added up",
         Word::AnEstimate => "no billing records: an estimate",
@@ -204,7 +206,7 @@ pub fn word(word: Word) -> &'static str {
         Word::Entries => "entries",
         Word::StillRunning => "still running",
         Word::OurFigure => "our figure",
-        Word::ReplacedWhy => "(…) our own figure for a time that the provider has billed: in no total",
+        Word::ReplacedWhy => "(…) our figure for a time that was billed: in no total",
         Word::NoEntry => "The books hold no entry of it in these days.",
         Word::WhichDays => "Which days?",
         Word::TodayOnly => "today",
@@ -214,7 +216,7 @@ pub fn word(word: Word) -> &'static str {
         Word::NinetyDays => "the last 90 days",
         Word::ThisYear => "this year",
         Word::FromTo => "from..to",
-        Word::NoDate => "dates like 2026-11-01..2026-11-15, one day, or a month like 2026-11",
+        Word::NoDate => "2026-11-01..2026-11-15, or a day, or a month: 2026-11",
         Word::DaysReversed => "the last day is before the first",
         Word::DaysAhead => "these days are still to come",
         Word::DaysTooMany => "at most ten years",
