@@ -39,7 +39,7 @@ impl Books {
 
     fn hear(&mut self, event: WorldEvent) -> &mut Self {
         self.effects = update::update(&mut self.state, Event::World(event), self.now);
-        let asked = self.effects.iter().filter_map(|effect| match effect {
+        let mut asked = self.effects.iter().filter_map(|effect| match effect {
             Effect::SumUp { asked, .. } => Some(*asked),
             _ => None,
         });
