@@ -22,6 +22,7 @@ const BACKUP: &str = ".backup";
 pub fn quick_check(path: &Path) -> Result<(), LedgerError> {
     let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     connection.busy_timeout(BUSY_FOR)?;
+    open::small_cache(&connection)?;
     check(&connection)
 }
 
@@ -30,6 +31,7 @@ pub fn quick_check(path: &Path) -> Result<(), LedgerError> {
 pub fn back_up(path: &Path) -> Result<PathBuf, LedgerError> {
     let source = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     source.busy_timeout(BUSY_FOR)?;
+    open::small_cache(&source)?;
     copy(&source, path, beside(path, BACKUP))
 }
 
@@ -42,6 +44,7 @@ fn copy(source: &Connection, path: &Path, target: PathBuf) -> Result<PathBuf, Le
     let temporary = open::temporary_beside(path)?;
     {
         let mut copy = Connection::open_with_flags(&temporary, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        open::small_cache(&copy)?;
         copy_pages(source, &mut copy)?;
         // A copy lies still: without a log it is one file.
         copy.pragma_update_and_check(None, "journal_mode", "DELETE", |_| Ok(()))?;

@@ -235,6 +235,7 @@ fn enter(path: &Path, schema: &Schema, notices: &mut Vec<LedgerNotice>) -> Resul
     let mut ledger = adopt(main, Some(Place::of(path)?), schema, notices)?;
     let durable = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     durable.pragma_update(None, "synchronous", "FULL")?;
+    small_cache(&durable)?;
     // On macOS a plain sync leaves the data in the drive's cache.
     durable.pragma_update(None, "fullfsync", "ON")?;
     keep_log(&ledger.main, false)?;
@@ -256,6 +257,7 @@ fn adopt(
     }
     // Room for all statements that one import of billed lines uses in turn.
     main.set_prepared_statement_cache_capacity(64);
+    main.pragma_update(None, "cache_size", -1024)?;
     // Otherwise SQLite prepares a statement anew whenever a bound of a range is another one.
     main.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     Ok(Ledger { main, durable: None, place, read_only, zone: TimeZone::UTC })
@@ -267,6 +269,11 @@ fn connect(path: &Path, mode: OpenFlags) -> Result<Connection, LedgerError> {
     keep_log(&connection, true)?;
     connection.pragma_update(None, "journal_size_limit", LOG_BYTES)?;
     Ok(connection)
+}
+
+/// For a connection that reads each page once, or few: it would fill two megabytes with pages otherwise.
+pub(super) fn small_cache(connection: &Connection) -> Result<(), LedgerError> {
+    Ok(connection.pragma_update(None, "cache_size", -128)?)
 }
 
 /// Whether closing leaves the log as it is, instead of moving it into the file: what may be damaged is to be

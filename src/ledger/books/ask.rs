@@ -20,7 +20,8 @@ use crate::rules::spend::{
 };
 
 const BOOKS: &str = "SELECT key, account FROM book";
-const SINCE: &str = "SELECT book, MIN(since) FROM billable WHERE since IS NOT NULL GROUP BY book";
+const SINCE: &str = "SELECT MIN(since) FROM billable WHERE book = $1";
+const ITEM: &str = "SELECT key, book, since, lines, longest FROM billable WHERE key = $1";
 const ITEMS: &str = "SELECT key, book, since, lines, longest FROM billable WHERE since < $1 ORDER BY key";
 const ITEMS_OF: &str = "SELECT key, book, since, lines, longest FROM billable WHERE since < $1 AND book = $2";
 /// Names are those of the fleet; of what never was in it, the id.
@@ -38,6 +39,8 @@ const DAYS: &str = "
 const DAY_OF_BOOK: &str = "SELECT terms, micros, rest FROM day_sum WHERE day = $1 AND book = $2";
 const MONTHS: &str = "
     SELECT billable, month, terms, micros, rest, gpu_ms FROM month_sum WHERE month >= $1 AND month < $2";
+const MONTHS_OF: &str = "
+    SELECT billable, month, terms, micros, rest, gpu_ms FROM month_sum WHERE billable = $1";
 const PRESENT: &str = "
     SELECT billable.key, resource.account, resource.kind, resource.id, resource.generation, since
     FROM resource LEFT JOIN book ON book.account = resource.account
@@ -103,21 +106,21 @@ impl<'c> Reader<'c> {
                 self.add(&mut summed.today, terms, sum);
             }
         }
-        let mut rows: HashMap<i64, RowSums> = HashMap::new();
-        for ((billable, month, terms), sum) in self.months(None)? {
-            let row = rows.entry(billable).or_default();
-            self.add(&mut row.rental, terms, sum);
-            if month == month_number(day) {
-                self.add(&mut row.month, terms, sum);
-            }
-        }
         let mut statement = self.connection.prepare_cached(PRESENT)?;
         let mut present = statement.query([])?;
         while let Some(row) = present.next()? {
             let Some(identity) = row::identity(row, 1) else { continue };
-            let sums = row.get::<_, Option<i64>>(0)?.and_then(|billable| rows.remove(&billable));
             let since = row.get::<_, Option<i64>>(5)?.map(time);
-            summed.rows.push((identity, RowSums { since, ..sums.unwrap_or_default() }));
+            let mut sums = RowSums { since, ..RowSums::default() };
+            // One by one: of most that is in the books nobody asks any more.
+            let billable: Option<i64> = row.get(0)?;
+            for ((_, month, terms), sum) in billable.map(|key| self.months_of(key)).transpose()?.unwrap_or_default() {
+                self.add(&mut sums.rental, terms, sum);
+                if month == month_number(day) {
+                    self.add(&mut sums.month, terms, sum);
+                }
+            }
+            summed.rows.push((identity, sums));
         }
         Ok(summed)
     }
@@ -132,11 +135,10 @@ impl<'c> Reader<'c> {
     /// Since when each account is in the books.
     fn since(&self) -> Result<Vec<(AccountName, Timestamp)>, LedgerError> {
         let mut statement = self.connection.prepare_cached(SINCE)?;
-        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
         let mut since = Vec::new();
-        for row in rows {
-            let (book, at): (i64, i64) = row?;
-            since.extend(self.accounts.get(&book).map(|account| (account.clone(), time(at))));
+        for (book, account) in &self.accounts {
+            let at: Option<i64> = statement.query_row([book], |row| row.get(0))?;
+            since.extend(at.map(|at| (account.clone(), time(at))));
         }
         since.sort();
         Ok(since)
@@ -146,27 +148,34 @@ impl<'c> Reader<'c> {
     /// slow only with large books.
     fn days(&self, period: Period) -> Result<Rows, LedgerError> {
         if self.state == State::Elsewhere {
-            let sums = self.add_entries_up(row::millis(period.start(self.zone)), row::millis(period.end(self.zone)))?;
+            let (from, to) = (row::millis(period.start(self.zone)), row::millis(period.end(self.zone)));
+            let sums = self.add_entries_up(self.items(ITEMS, params![to])?, from, to)?;
             return Ok(sums.into_days().into_iter().collect());
         }
-        self.rows(DAYS, day_number(period.from), day_number(period.to))
+        self.rows(DAYS, [day_number(period.from), day_number(period.to)])
     }
 
-    /// Sums by billable, month and terms, of some months or of all.
-    fn months(&self, period: Option<Period>) -> Result<Rows, LedgerError> {
-        if self.state == State::Whole {
-            let (from, to) =
-                period.map_or((0, i64::MAX), |period| (month_number(period.from), month_number(period.to)));
-            return self.rows(MONTHS, from, to);
+    /// Sums by billable, month and terms, of a period: from the tables where it is one of whole months.
+    fn months(&self, period: Period) -> Result<Rows, LedgerError> {
+        if self.state == State::Whole && period.from.day() == 1 && period.to.day() == 1 {
+            return self.rows(MONTHS, [month_number(period.from), month_number(period.to)]);
         }
-        let bounds = |period: Period| (row::millis(period.start(self.zone)), row::millis(period.end(self.zone)));
-        let (from, to) = period.map_or((i64::MIN, i64::MAX), bounds);
-        Ok(self.add_entries_up(from, to)?.into_months().into_iter().collect())
+        let (from, to) = (row::millis(period.start(self.zone)), row::millis(period.end(self.zone)));
+        Ok(self.add_entries_up(self.items(ITEMS, params![to])?, from, to)?.into_months().into_iter().collect())
     }
 
-    fn rows(&self, sql: &str, from: i64, to: i64) -> Result<Rows, LedgerError> {
+    /// The same of one billable and all months.
+    fn months_of(&self, billable: i64) -> Result<Rows, LedgerError> {
+        if self.state == State::Whole {
+            return self.rows(MONTHS_OF, [billable]);
+        }
+        let sums = self.add_entries_up(self.items(ITEM, [billable])?, i64::MIN, i64::MAX)?;
+        Ok(sums.into_months().into_iter().collect())
+    }
+
+    fn rows(&self, sql: &str, values: impl rusqlite::Params) -> Result<Rows, LedgerError> {
         let mut statement = self.connection.prepare_cached(sql)?;
-        let mut rows = statement.query([from, to])?;
+        let mut rows = statement.query(values)?;
         let mut found = Vec::new();
         while let Some(row) = rows.next()? {
             let sum = (Exact::from_parts(row.get(3)?, row.get(4)?), row.get(5)?);
@@ -178,12 +187,12 @@ impl<'c> Reader<'c> {
         Ok(found)
     }
 
-    /// Adds all entries up between two times.
-    fn add_entries_up(&self, from: i64, to: i64) -> Result<Deltas, LedgerError> {
+    /// Adds all entries of some billables up between two times.
+    fn add_entries_up(&self, items: Vec<Item>, from: i64, to: i64) -> Result<Deltas, LedgerError> {
         let mut sums = Deltas::default();
         let keys: HashMap<&Sort, i64> = self.sorts.iter().map(|(key, sort)| (sort, *key)).collect();
         let mut without_gpus = HashMap::new();
-        for item in self.items(ITEMS, params![to])? {
+        for item in items {
             for entry in self.entries_of(&item, from, to)? {
                 let key = entry.terms();
                 let Some(sort) = self.sorts.get(&key) else { continue };
@@ -241,15 +250,8 @@ impl<'c> Reader<'c> {
     }
 
     fn resources(&self, period: Period) -> Result<Vec<Cell>, LedgerError> {
-        let whole_months = period.from.day() == 1 && period.to.day() == 1;
-        let rows = if whole_months {
-            self.months(Some(period))?
-        } else {
-            let (from, to) = (row::millis(period.start(self.zone)), row::millis(period.end(self.zone)));
-            self.add_entries_up(from, to)?.into_months().into_iter().collect()
-        };
         let mut sums: BTreeMap<(i64, i64), Sum> = BTreeMap::new();
-        for ((billable, _, terms), (amount, gpu_ms)) in rows {
+        for ((billable, _, terms), (amount, gpu_ms)) in self.months(period)? {
             let sum = sums.entry((billable, terms)).or_default();
             sum.0 += amount;
             sum.1 += gpu_ms;

@@ -25,6 +25,8 @@ CREATE TABLE billable (
     UNIQUE (book, kind, id, generation)
 ) STRICT;
 
+CREATE INDEX billable_by_start ON billable (book, since);
+
 -- What of it is being charged and stands in no span yet, up to the account's last look. JSON as above.
 CREATE TABLE open (
     billable      INTEGER PRIMARY KEY REFERENCES billable (key),
