@@ -108,7 +108,6 @@ fn remembered(n: usize, balance: Option<(Timestamp, i64)>) -> AccountMemory {
         balance,
         instances_seen: None,
         storage_seen: None,
-        billed_to: None,
         unwatched_noted: false,
     }
 }

@@ -139,7 +139,6 @@ pub fn memory(name: &AccountName, provider: &str, now: Timestamp) -> AccountMemo
         balance: None,
         instances_seen: None,
         storage_seen: None,
-        billed_to: None,
         unwatched_noted: false,
     }
 }
