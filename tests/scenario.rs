@@ -200,7 +200,6 @@ fn settings_outlive_absences_and_a_restart() {
         balance: None,
         instances_seen: None,
         storage_seen: None,
-        billed_to: None,
         unwatched_noted: false,
     };
     let mut again = Story::opened(&["me"], "10:05:00");
@@ -490,7 +489,6 @@ fn an_account_that_is_known_to_be_unwatched_is_not_told_of_again() {
             balance: None,
             instances_seen: None,
             storage_seen: None,
-            billed_to: None,
             unwatched_noted,
         };
         let mut story = Story::opened(&["me"], "10:00:00");
@@ -514,7 +512,6 @@ fn a_second_screen_performs_no_world_effects_until_it_takes_over() {
         balance: None,
         instances_seen: None,
         storage_seen: None,
-        billed_to: None,
         unwatched_noted: false,
     };
     let memory = Memory { accounts: vec![account], instances: vec![known], ..Memory::default() };
