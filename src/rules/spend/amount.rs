@@ -67,10 +67,13 @@ impl Exact {
         }
     }
 
-    /// `part ÷ whole` of it, rounded down; all of it when the part is the whole. Both are positive.
+    /// `part ÷ whole` of it, rounded towards zero; all of it when the part is the whole. Both are positive.
     pub fn portion(self, part: Exact, whole: Exact) -> Self {
         if part >= whole {
             return self;
+        }
+        if self < Exact::ZERO {
+            return -(-self).portion(part, whole);
         }
         // Long division in base 2: the product of two amounts does not fit any integer.
         let (mut quotient, mut rest) = (0i128, 0i128);
@@ -119,7 +122,7 @@ impl AddAssign for Exact {
 impl Neg for Exact {
     type Output = Exact;
     fn neg(self) -> Exact {
-        Exact(-self.0)
+        Exact(self.0.saturating_neg())
     }
 }
 

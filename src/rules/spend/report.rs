@@ -349,6 +349,20 @@ mod tests {
         }
     }
 
+    /// A refund that belongs to nobody is shared out like what was charged.
+    #[test]
+    fn a_refund_is_shared_by_compute_too() {
+        let mut report = by_project(&[
+            cell(Some("a"), Component::Compute, "30"),
+            cell(Some("b"), Component::Compute, "10"),
+            cell(None, Component::Other, "-8"),
+        ]);
+        report.spread();
+        let told: Vec<_> = report.groups.iter().map(|group| (group.shared, group.with_share())).collect();
+        let expected = [("-6", "24"), ("-2", "8"), ("0", "0")];
+        assert_eq!(told, expected.map(|(shared, with_share)| (exact(shared), exact(with_share))));
+    }
+
     proptest! {
         /// Cut into days, spans come to the same as each cut by itself.
         #[test]
@@ -389,7 +403,7 @@ mod tests {
 
         /// However cells are grouped, they come to the same total; shared out, too.
         #[test]
-        fn no_grouping_changes_the_total(cells in prop::collection::vec((0usize..4, 0usize..6, 0i64..9_000_000_000_000_000), 0..40)) {
+        fn no_grouping_changes_the_total(cells in prop::collection::vec((0usize..4, 0usize..6, -9_000_000_000_000_000i64..9_000_000_000_000_000), 0..40)) {
             let projects = [None, Some("a"), Some("b"), Some("c")];
             let cells: Vec<Cell> = cells.iter().map(|(project, component, picos)| Cell {
                 amount: Exact::of(Decimal::new(*picos, 12)) + Exact::from_parts(0, 1),
