@@ -20,6 +20,8 @@ pub struct Spending {
     pub billing: BTreeMap<AccountName, Billing>,
     /// Accounts that are no longer in the config while something of theirs ran.
     pub unwatched: Vec<Unwatched>,
+    /// Whose the accounts were that are no longer in the config.
+    pub former: BTreeMap<AccountName, ProviderName>,
     /// Today and this month, as of the last time that sums were brought up to date; `None` before the books
     /// have answered.
     pub totals: Option<SpentTotals>,
@@ -59,6 +61,7 @@ impl Spending {
             tally: Tally::default(),
             billing: BTreeMap::new(),
             unwatched: Vec::new(),
+            former: BTreeMap::new(),
             totals: None,
             version: 0,
             asked_for: None,

@@ -397,7 +397,11 @@ impl Story {
         let look = Look::of_environment(self.language, &utf8);
         let (width, height) = (self.state.view.width, self.state.view.height);
         let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
-        terminal.draw(|frame| drop(ui::draw(frame, &self.state, &look, self.now))).unwrap();
+        terminal
+            .draw(|frame| {
+                ui::draw(frame, &self.state, &look, self.now);
+            })
+            .unwrap();
         let buffer = terminal.backend().buffer();
         let mut text = String::new();
         for y in 0..height {

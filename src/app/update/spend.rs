@@ -22,6 +22,7 @@ pub fn remember(world: &mut World, memory: &Memory) {
     spending.meter = memory.meter(is_known);
     spending.version += 1;
     spending.unwatched.clear();
+    spending.former.clear();
     for account in &memory.accounts {
         if is_known(account) {
             if let Some(billing) = spending.billing.get_mut(&account.name) {
@@ -29,6 +30,7 @@ pub fn remember(world: &mut World, memory: &Memory) {
             }
             continue;
         }
+        spending.former.insert(account.name.clone(), account.provider.clone());
         let instances = memory.instances.iter().filter(|known| known.identity.account == account.name);
         let storage = memory.storage.iter().filter(|known| known.identity.account == account.name);
         let rates: Vec<Burn> = instances
