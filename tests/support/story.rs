@@ -375,7 +375,10 @@ impl Story {
     pub fn deeds(&mut self) -> Vec<Effect> {
         let mut effects = self.effects();
         effects.retain(|effect| {
-            let books = matches!(effect, Effect::SumUp { .. } | Effect::AskBilled { .. } | Effect::KeepBilled { .. });
+            let books = matches!(
+                effect,
+                Effect::SumUp { .. } | Effect::AskSpend(_) | Effect::AskBilled { .. } | Effect::KeepBilled { .. }
+            );
             !matches!(effect, Effect::Poll { .. } | Effect::Keep(_) | Effect::Claim) && !books && !is_own(effect)
         });
         effects
