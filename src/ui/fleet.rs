@@ -75,7 +75,7 @@ fn head(paint: &mut Paint, scene: &Scene, columns: &Columns, y: u16) {
     paint.right(rate_end.x, y, rate_end.width, &rate, role(columns.rate));
     if let Some(day) = scene.state.world.spending.tally.day() {
         let month = language.month(day.month());
-        paint.right(columns.month.x, y, columns.month.width, &month, Role::Dim);
+        paint.right(columns.month.x, y, columns.month.width, month, Role::Dim);
     }
     paint.right(columns.spent.x, y, columns.spent.width, language.word(Word::Spent), Role::Dim);
 }

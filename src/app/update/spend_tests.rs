@@ -42,7 +42,7 @@ impl Books {
             Effect::SumUp { asked, .. } => Some(*asked),
             _ => None,
         });
-        self.asked = asked.last().unwrap_or(self.asked);
+        self.asked = asked.max().unwrap_or(self.asked);
         self
     }
 
