@@ -201,6 +201,8 @@ pub fn spend_frame() -> Vec<Measured> {
         desk.take(event);
     }
     for key in "2ggg".chars().map(Key::char) {
+        // A key that comes sooner is one that is held.
+        desk.pass(0.2);
         desk.press(key);
         desk.books();
         app::settle(&mut desk.state, desk.now);
