@@ -638,7 +638,7 @@ fn keys_of_the_environment_become_accounts_by_a_digit() {
     story.shows_on("a ", "2.00");
     // The digits are the views' again.
     story.press("2");
-    assert!(story.deeds().is_empty());
+    assert_eq!(story.deeds(), []);
 }
 
 /// Quitting in a countdown asks; left, nothing is sent, and that is written down.

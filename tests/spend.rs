@@ -206,7 +206,7 @@ fn people_read_it_in_their_language() {
     let run = |args: &[&str]| Ran::of(rented.lab.command(args).env("RENTOP_LANG", "zh-CN").output().unwrap());
     let text = run(&["spend"]).ends_with(0).stdout;
     assert!(text.starts_with("项目") && text.contains("合计") && text.contains("金额"), "{text}");
-    assert!(run(&["spend", "--by", "component"]).ends_with(0).stdout.starts_with("组成"));
+    assert!(run(&["spend", "--by", "component"]).ends_with(0).stdout.starts_with("费用项"));
 }
 
 /// SEC-04: a name is a text in a spreadsheet, and a figure a figure.

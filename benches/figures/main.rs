@@ -7,7 +7,7 @@
 //! 99th percentile and the worst of its samples; the one that is held against the limit stands beside it. A
 //! limit that stands in brackets is no promise of its own: it is what keeps the others.
 //!
-//! `frame`, `keys` and `polls` run in this process, over a terminal that swallows everything. The others
+//! `frame`, `spend-frame`, `keys` and `polls` run in this process, over a terminal that swallows everything. The others
 //! start the real binary (built with the same settings) in a pseudo-terminal, or the real runtime, over
 //! simulated providers that this process serves on loopback. `quiet` reads `/proc` and is for Linux.
 
@@ -27,9 +27,10 @@ use measure::Measured;
 type Measure = fn() -> Vec<Measured>;
 
 /// What can be asked for by name.
-const FIGURES: [(&str, Measure); 8] = [
+const FIGURES: [(&str, Measure); 9] = [
     ("start", program::start),
     ("frame", screen::frame),
+    ("spend-frame", screen::spend_frame),
     ("keys", screen::keys),
     ("polls", screen::polls),
     ("hanging", program::hanging),

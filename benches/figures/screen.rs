@@ -4,8 +4,10 @@ use std::collections::VecDeque;
 use std::io::{BufWriter, Sink, sink};
 use std::time::{Duration, Instant};
 
+use jiff::civil::Date;
 use jiff::{SignedDuration, Timestamp};
-use providers::model::AccountName;
+use providers::model::{AccountName, Component};
+use providers::money::Currency;
 use providers::provider::{Part, Poll, Reading};
 use ratatui::backend::CrosstermBackend;
 use ratatui::layout::Rect;
@@ -18,6 +20,7 @@ use rentop::config::Language;
 use rentop::rules::fleet::Account;
 use rentop::rules::memory::{Collector, Memory};
 use rentop::rules::settings::Rules;
+use rentop::rules::spend::{Answer, Billable, Cell, Charge, Evidence, Exact, Question, Terms};
 use rentop::ui::{self, Look};
 
 use crate::measure::{Judged, Measured};
@@ -36,6 +39,8 @@ struct Desk {
     now: Timestamp,
     /// Accounts that were asked, in that order.
     asked: VecDeque<(AccountName, Timestamp)>,
+    /// What the books were asked.
+    questions: VecDeque<Question>,
     each: usize,
     answers: usize,
 }
@@ -69,6 +74,7 @@ impl Desk {
             terminal: Terminal::with_options(backend, TerminalOptions { viewport }).expect("a terminal of fixed size"),
             now,
             asked: VecDeque::new(),
+            questions: VecDeque::new(),
             each,
             answers: 0,
         };
@@ -83,9 +89,40 @@ impl Desk {
 
     fn take(&mut self, event: Event) {
         for effect in app::take(&mut self.state, event, self.now) {
-            if let Effect::Poll { account, asked_at, .. } = effect {
-                self.asked.push_back((account, asked_at));
+            match effect {
+                Effect::Poll { account, asked_at, .. } => self.asked.push_back((account, asked_at)),
+                Effect::AskSpend(question) => self.questions.push_back(question),
+                _ => {}
             }
+        }
+    }
+
+    /// What the books answer: each resource ran for an hour on each day that is asked for apart.
+    fn books(&mut self) {
+        while let Some(question) = self.questions.pop_front() {
+            let mut answer = Answer {
+                question: question.clone(),
+                cells: Vec::new(),
+                entries: Vec::new(),
+                since: Vec::new(),
+                balances: Vec::new(),
+                unfinished: false,
+            };
+            let known = &self.state.world.fleet.instances;
+            match question {
+                Question::Days(period) => {
+                    answer.cells = period.days().map(|day| cell(day, rented::account(0), None)).collect();
+                }
+                Question::Resources(period) => {
+                    let each = known.iter().map(|(identity, known)| {
+                        let billable = Billable::Resource { identity: identity.clone(), name: known.row.name.clone() };
+                        cell(period.from, identity.account.clone(), Some(billable))
+                    });
+                    answer.cells = each.collect();
+                }
+                Question::Entries { .. } | Question::Balances(_) => {}
+            }
+            self.take(Event::View(ViewEvent::Spend(Box::new(answer))));
         }
     }
 
@@ -141,6 +178,56 @@ fn time(work: impl FnOnce()) -> Duration {
     let began = Instant::now();
     work();
     began.elapsed()
+}
+
+fn cell(day: Date, account: AccountName, billable: Option<Billable>) -> Cell {
+    Cell {
+        day,
+        account,
+        billable,
+        terms: Terms { component: Component::Compute, charge: Charge::Certain, wasted: false, project: None, gpus: 0 },
+        evidence: Evidence::Observed,
+        replaced: false,
+        currency: Currency::USD,
+        amount: Exact::from_parts(2_000_000_000_000, 1),
+        gpu_ms: 3_600_000,
+    }
+}
+
+/// Frames of the Spend view with a line for each of 10,000 resources; beside them, what it takes to add them up.
+pub fn spend_frame() -> Vec<Measured> {
+    let mut desk = Desk::new(50);
+    while let Some(event) = desk.answer() {
+        desk.take(event);
+    }
+    for key in "2ggg".chars().map(Key::char) {
+        // A key that comes sooner is one that is held.
+        desk.pass(0.2);
+        desk.press(key);
+        desk.books();
+        app::settle(&mut desk.state, desk.now);
+    }
+    assert!(desk.state.view.spend.list.lines.len() > ROWS, "every resource has its line");
+    let (mut frames, mut made) = (Vec::new(), Vec::new());
+    for n in 0..2000 {
+        match n % 4 {
+            0 => desk.press(Key::plain(Code::Down)),
+            1 => desk.press(Key::plain(if n / 400 % 2 == 0 { Code::PageDown } else { Code::PageUp })),
+            2 => {
+                desk.pass(3.0);
+                desk.world(WorldEvent::Tick);
+            }
+            _ => desk.books(),
+        }
+        let as_of = desk.state.view.spend.shown.as_ref().map(|shown| shown.as_of());
+        let took = time(|| app::settle(&mut desk.state, desk.now));
+        if desk.state.view.spend.shown.as_ref().map(|shown| shown.as_of()) != as_of {
+            made.push(took);
+        }
+        frames.push(time(|| desk.draw()));
+    }
+    let frames = Measured::times("frame of Spend, 10,000 resources", Judged::P99, 4.0, &frames);
+    vec![frames, Measured::times("Spend made anew, 10,000 resources", Judged::P99, 50.0, &made).beside()]
 }
 
 /// Frames after all that makes one: the cursor, a page, an answer, passing time.

@@ -8,7 +8,7 @@ use super::message::Msg;
 use super::state::Tab;
 
 /// Where a binding counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Place {
     /// In every view.
     Everywhere,

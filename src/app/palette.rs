@@ -82,13 +82,12 @@ fn best(text: &str, entries: impl Iterator<Item = Found>) -> Vec<Found> {
 /// What a key could do in this view, but for moving about.
 fn actions(state: &State) -> impl Iterator<Item = Found> {
     let fixed = &state.view.fixed;
-    let bindings = fixed.keys.of(state.view.tab).map(|binding| binding.action);
-    let useful = bindings.filter(|action| {
+    let useful = fixed.keys.of(state.view.tab).map(|binding| (binding.place, binding.action)).filter(|(_, action)| {
         !action.moves()
             && !matches!(action, Action::Palette | Action::Back | Action::First | Action::Last | Action::NextView)
     });
     useful
-        .filter_map(|action| Some(Found { entry: Entry::Action(action), label: fixed.sentences.get(&action)?.clone() }))
+        .filter_map(|meant| Some(Found { entry: Entry::Action(meant.1), label: fixed.sentences.get(&meant)?.clone() }))
 }
 
 fn rows(state: &State) -> impl Iterator<Item = Found> {

@@ -405,10 +405,10 @@ fn nameless(billable: &Billable) -> Billable {
     }
 }
 
-/// Whose an account is; `None` when the config does not know it any more.
+/// Whose an account is, or was before it was taken out of the config; `None` when nobody knows it any more.
 pub(super) fn provider_of(world: &World, account: &AccountName) -> Option<ProviderName> {
-    let unwatched = || world.spending.unwatched.iter().find(|one| one.account == *account).map(|one| &one.provider);
-    world.fleet.account(account).map(|account| &account.provider).or_else(unwatched).cloned()
+    let former = || world.spending.former_provider(account);
+    world.fleet.account(account).map(|account| &account.provider).or_else(former).cloned()
 }
 
 /// The groups stay where they were; new ones come last.

@@ -105,6 +105,11 @@ fn listed<T>(part: &Part<T>) -> &[T] {
 }
 
 impl Spending {
+    /// Whose an account was that is no longer in the config; `None` when the books know none of that name.
+    pub fn former_provider(&self, account: &AccountName) -> Option<&ProviderName> {
+        self.former.iter().find(|former| former.name == *account).map(|former| &former.provider)
+    }
+
     /// Under which name the books know the account of an answer, the one that was seen last; `None` when they know
     /// no such account.
     pub(super) fn former_name(&self, provider: &ProviderName, poll: &Poll) -> Option<AccountName> {

@@ -11,7 +11,7 @@ use tui_input::Input;
 use super::action::{Action, Key};
 use super::columns::{ColumnChoice, Columns};
 use super::figure::Figure;
-use super::keymap::Bindings;
+use super::keymap::{Bindings, Place};
 use super::layout::{Frame, SMALLEST};
 use super::listing::{Line, Listing};
 use super::message::{GroupName, Msg, Shown};
@@ -197,8 +197,8 @@ pub struct Fixed {
     /// Where the config would be, for people who have none.
     pub config_path: String,
     pub keys: Bindings,
-    /// What each action does, in the language of this screen.
-    pub sentences: BTreeMap<Action, String>,
+    /// What each action does where it can be asked for, in the language of this screen.
+    pub sentences: BTreeMap<(Place, Action), String>,
     /// The mouse is listened to.
     pub mouse: bool,
 }
@@ -401,8 +401,23 @@ pub struct AssignForm {
     pub from: Input,
     /// The second field is written in.
     pub in_from: bool,
+    /// The time is the one that stood there at first: who types it begins anew.
+    pub untouched: bool,
     /// The time could not be read.
     pub wrong: bool,
+}
+
+impl AssignForm {
+    /// The field that is written in, for one who begins to type.
+    pub fn field(&mut self) -> &mut Input {
+        if !self.in_from {
+            return &mut self.project;
+        }
+        if std::mem::take(&mut self.untouched) {
+            self.from.reset();
+        }
+        &mut self.from
+    }
 }
 
 /// What went wrong.

@@ -15,7 +15,7 @@ use crate::app::state::Tab;
 use crate::rules::fleet::{Account, AsOf, Trouble};
 use crate::rules::memory::Collector;
 use crate::rules::runway::Runway;
-use crate::rules::spend::date_of;
+use crate::rules::spend::{Sums, date_of};
 
 /// Blanks between two parts.
 const GAP: u16 = 3;
@@ -90,13 +90,16 @@ fn parts(scene: &Scene, naming: Naming) -> Vec<Part> {
     if !world.fleet.accounts.is_empty() {
         add(0, burn(scene, naming));
     }
+    let dash = scene.look.glyphs.dash;
     if let Some(spent) = &world.spending.totals {
         let month = date_of(spent.as_of, &world.spending.zone).month();
         let told = match naming {
             Naming::Full => format::sums,
             Naming::Short => format::sums_briefly,
         };
-        let (of_day, of_month) = (told(&spent.today, scene), told(&spent.month, scene));
+        // Before anybody has answered, nothing is known to be spent: that is not zero.
+        let told = |sums: &Sums| if is_told(scene) || !sums.is_empty() { told(sums, scene) } else { dash.to_owned() };
+        let (of_day, of_month) = (told(&spent.today), told(&spent.month));
         add(3, vec![plain(language.phrase(&Phrase::Today { money: &of_day }))]);
         add(5, vec![plain(language.phrase(&Phrase::InMonth { month, money: &of_month }))]);
     }
@@ -155,11 +158,16 @@ pub fn runway(scene: &Scene, runway: &Runway, naming: Naming) -> Run {
     run(text, role)
 }
 
+/// Some account has answered once, or there is none.
+fn is_told(scene: &Scene) -> bool {
+    let accounts = &scene.state.world.fleet.accounts;
+    accounts.is_empty() || accounts.iter().any(|account| account.as_of.is_some())
+}
+
 /// What is charged per hour now, a currency at a time.
 fn burn(scene: &Scene, naming: Naming) -> Runs {
     let (totals, language) = (&scene.state.world.totals, scene.look.language);
-    let asked = scene.state.world.fleet.accounts.iter().any(|account| account.as_of.is_some());
-    if !asked {
+    if !is_told(scene) {
         return vec![dim(format!("{}/{}", scene.look.glyphs.dash, language.per_hour()))];
     }
     let first = scene.currency();

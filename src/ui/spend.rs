@@ -50,14 +50,15 @@ fn told(paint: &mut Paint, area: Rect, lines: &[Runs]) {
 /// Nothing was spent in these days: why that may be.
 fn nothing(scene: &Scene) -> Vec<Runs> {
     let (language, spending) = (scene.look.language, &scene.state.world.spending);
-    let mut lines = vec![vec![plain(language.word(Word::NothingSpent))]];
-    lines.push(vec![dim(match spending.tally.since() {
+    let mut lines: Vec<Runs> = match spending.tally.since() {
         Some(since) => {
             let date = format::day(crate::rules::spend::date_of(since, &spending.zone), today(scene), language);
-            language.phrase(&Phrase::BooksSince { date: &date })
+            let begin = language.phrase(&Phrase::BooksSince { date: &date });
+            vec![vec![plain(language.word(Word::NothingSpent))], vec![dim(begin)]]
         }
-        None => language.word(Word::BooksEmpty).to_owned(),
-    })]);
+        // What was spent before that nobody knows.
+        None => vec![vec![plain(language.word(Word::BooksEmpty))]],
+    };
     lines.push(vec![dim(language.word(Word::SpendWhy))]);
     lines
 }
@@ -91,10 +92,9 @@ fn group_name(scene: &Scene, key: &Key) -> String {
 }
 
 fn account_name(scene: &Scene, account: &AccountName) -> String {
-    let unwatched = scene.state.world.spending.unwatched.iter().find(|one| one.account == *account);
-    match unwatched {
-        Some(one) => format!("{}/{account}", one.provider),
-        None => scene.account_title(account),
+    match scene.state.world.spending.former_provider(account) {
+        Some(provider) if scene.account(account).is_none() => format!("{provider}/{account}"),
+        _ => scene.account_title(account),
     }
 }
 

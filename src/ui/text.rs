@@ -18,7 +18,7 @@ use super::glyphs::UNICODE;
 use super::look::Look;
 use super::theme::{Background, Colours, Theme};
 use crate::app::action::Action as Meaning;
-use crate::app::keymap::Bindings;
+use crate::app::keymap::{Binding, Bindings, Place};
 use crate::app::message::{Msg, QuickName};
 use crate::app::rows::MarketName;
 use crate::app::state::Tab;
@@ -41,17 +41,13 @@ macro_rules! speak {
     };
 }
 
-/// What each action does, in a sentence.
-pub fn sentences(language: Language) -> BTreeMap<Meaning, String> {
+/// What each action does where it can be asked for, in a sentence.
+pub fn sentences(language: Language) -> BTreeMap<(Place, Meaning), String> {
     let theme = Theme::new(Colours::None, Background::Dark);
     let look = Look { theme, glyphs: &UNICODE, language };
     let bindings = Bindings::default();
-    let mut sentences = BTreeMap::new();
-    for binding in bindings.all() {
-        // The first is that of the views; a plan has its own.
-        sentences.entry(binding.action).or_insert_with(|| message(&binding.help, &look, Currency::USD));
-    }
-    sentences
+    let told = |binding: &Binding| ((binding.place, binding.action), message(&binding.help, &look, Currency::USD));
+    bindings.all().iter().map(told).collect()
 }
 
 /// What a view is called.

@@ -13,6 +13,7 @@ use crate::app::action::Code;
 use crate::app::event::WorldEvent;
 use crate::app::next_wake;
 use crate::app::spending::Unwatched;
+use crate::app::state::Modal;
 use crate::rules::filter::Filter;
 use crate::rules::memory::{Collector, Owner};
 use crate::rules::samples;
@@ -295,4 +296,21 @@ fn a_text_moves_with_the_first_press_from_its_end(#[case] width: u16, #[case] he
     assert_eq!(shown(&mut story), end);
     story.code(Code::Home);
     assert_eq!(shown(&mut story), top);
+}
+
+/// The time that stands in the form is typed over, and what is pasted replaces it too.
+#[test]
+fn the_time_of_an_assignment_is_typed_over() {
+    let from = |story: &Story| match story.state.view.modals.last() {
+        Some(Modal::Assign(form)) => form.from.value().to_owned(),
+        other => panic!("{other:?}"),
+    };
+    let mut story = fleet();
+    story.row("14382011").press("Pvision").code(Code::Tab);
+    assert_eq!(from(&story), "now");
+    story.press("3d");
+    assert_eq!(from(&story), "3d");
+    let mut story = fleet();
+    story.row("14382011").press("Pvision").code(Code::Tab).code(Code::Backspace).press("n");
+    assert_eq!(from(&story), "non", "who takes a letter away means the rest");
 }

@@ -39,11 +39,11 @@ impl Books {
 
     fn hear(&mut self, event: WorldEvent) -> &mut Self {
         self.effects = update::update(&mut self.state, Event::World(event), self.now);
-        let mut asked = self.effects.iter().filter_map(|effect| match effect {
+        let asked = self.effects.iter().filter_map(|effect| match effect {
             Effect::SumUp { asked, .. } => Some(*asked),
             _ => None,
         });
-        self.asked = asked.next_back().unwrap_or(self.asked);
+        self.asked = asked.max().unwrap_or(self.asked);
         self
     }
 

@@ -167,7 +167,7 @@ fn pasted(state: &mut State, text: &str, now: Timestamp) {
             let filter = input.value().to_owned();
             state.view.list_mut().set_filter(&filter);
         }
-        Some(Modal::Assign(form)) => insert(if form.in_from { &mut form.from } else { &mut form.project }),
+        Some(Modal::Assign(form)) => insert(form.field()),
         Some(Modal::Range(choice)) => {
             choice.begin_to_type();
             insert(&mut choice.input);

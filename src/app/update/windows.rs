@@ -128,6 +128,7 @@ pub(super) fn ask_project(state: &mut State, now: Timestamp) {
         project: Input::new(project),
         from: Input::new("now".to_owned()),
         in_from: false,
+        untouched: true,
         wrong: false,
     };
     state.view.modals.push(Modal::Assign(form));
@@ -151,7 +152,12 @@ pub(super) fn in_assign(state: &mut State, key: Key, now: Timestamp) -> Vec<Effe
             state.view.modals.pop();
             return assign(state, asked, project, from, now);
         }
+        Code::Char(c) if !key.ctrl && !key.alt => {
+            form.field().handle(InputRequest::InsertChar(c));
+            form.wrong = false;
+        }
         _ => {
+            form.untouched &= !form.in_from;
             let field = if form.in_from { &mut form.from } else { &mut form.project };
             if edit(field, key) {
                 form.wrong = false;

@@ -211,7 +211,7 @@ pub fn word(word: Word) -> &'static str {
         Word::NinetyDays => "最近 90 天",
         Word::ThisYear => "今年",
         Word::FromTo => "起..止",
-        Word::NoDate => "写法：2026-11-01..2026-11-15、某一天，或月份 2026-11",
+        Word::NoDate => "如 2026-11-01..2026-11-15、2026-11-15 或 2026-11",
         Word::DaysReversed => "结束日期早于开始日期",
         Word::DaysAhead => "这些日期还没到",
         Word::DaysTooMany => "最长十年",

@@ -216,7 +216,7 @@ pub fn word(word: Word) -> &'static str {
         Word::NinetyDays => "the last 90 days",
         Word::ThisYear => "this year",
         Word::FromTo => "from..to",
-        Word::NoDate => "2026-11-01..2026-11-15, or a day, or a month: 2026-11",
+        Word::NoDate => "like 2026-11-01..2026-11-15, 2026-11-15 or 2026-11",
         Word::DaysReversed => "the last day is before the first",
         Word::DaysAhead => "these days are still to come",
         Word::DaysTooMany => "at most ten years",
