@@ -255,7 +255,17 @@ impl Meter {
     /// What the open lines come to by now: up to the last look as observed, and beyond it as long as looks
     /// are not overdue; what is beyond that is assumed, and of what is missing only possible.
     pub fn open_parts(&self, now: Timestamp) -> impl Iterator<Item = Part<'_>> {
-        self.running.iter().flat_map(move |(identity, running)| self.parts_of(identity, running, now))
+        let mut last: Option<(&Identity, Account)> = None;
+        self.running.iter().flat_map(move |(identity, running)| {
+            // They are in the order of their accounts.
+            let same = |of: &Identity| of.kind == identity.kind && of.account == identity.account;
+            let account = match last {
+                Some((of, account)) if same(of) => account,
+                _ => self.account(identity, now),
+            };
+            last = Some((identity, account));
+            parts_of(identity, running, account)
+        })
     }
 
     /// The same as spans of their own.
@@ -269,7 +279,7 @@ impl Meter {
         let first = Identity { account: account.clone(), kind: ResourceKind::Instance, id, generation: 0 };
         let own =
             self.running.range(first.clone()..).take_while(move |(identity, _)| identity.account == first.account);
-        own.flat_map(move |(identity, running)| self.parts_of(identity, running, now))
+        own.flat_map(move |(identity, running)| parts_of(identity, running, self.account(identity, now)))
     }
 
     /// The parts of one resource.
@@ -279,43 +289,17 @@ impl Meter {
         now: Timestamp,
     ) -> impl Iterator<Item = Part<'a>> + use<'a> {
         let found = self.running.get_key_value(identity).into_iter();
-        found.flat_map(move |(identity, running)| self.parts_of(identity, running, now))
+        let account = self.account(identity, now);
+        found.flat_map(move |(identity, running)| parts_of(identity, running, account))
     }
 
-    fn parts_of<'a>(
-        &self,
-        identity: &'a Identity,
-        running: &'a Running,
-        now: Timestamp,
-    ) -> impl Iterator<Item = Part<'a>> + use<'a> {
+    /// How a resource's account stands at a time by our clock.
+    fn account(&self, identity: &Identity, now: Timestamp) -> Account {
         let skew = self.skews.get(&identity.account).copied().unwrap_or_default();
-        let now = now.saturating_sub(skew).expect("a duration can be taken from any time");
-        let (seen, reach) = self.reach(identity, running, whole(now));
-        running.lines.iter().flat_map(move |line| {
-            let seen = seen.max(line.from);
-            let beyond = match line.terms.charge {
-                Charge::Certain if running.missing => {
-                    Cow::Owned(Terms { charge: Charge::Possible, ..line.terms.clone() })
-                }
-                _ => Cow::Borrowed(&line.terms),
-            };
-            let part = move |terms, from, to, evidence| {
-                (from < to).then_some(Part { identity, terms, rate: line.rate, from, to, evidence })
-            };
-            let observed = part(Cow::Borrowed(&line.terms), line.from, seen, Evidence::Observed);
-            observed.into_iter().chain(part(beyond, seen, reach, Evidence::Assumed))
-        })
-    }
-
-    /// How far a resource's lines are observed, and how far they go.
-    fn reach(&self, identity: &Identity, running: &Running, now: Timestamp) -> (Timestamp, Timestamp) {
-        let horizon = self.horizons.get(&(identity.account.clone(), identity.kind));
-        let seen = running.sight(horizon.map(|horizon| horizon.at));
-        let longest_gap = horizon.map_or(USUAL_GAP, |horizon| horizon.longest_gap);
-        match () {
-            () if self.unwatched.contains(&identity.account) => (seen, seen),
-            () if running.seen.is_none() && now.duration_since(seen) <= longest_gap => (now.max(seen), now.max(seen)),
-            () => (seen, now),
+        Account {
+            now: whole(now.saturating_sub(skew).expect("a duration can be taken from any time")),
+            horizon: self.horizon(&identity.account, identity.kind),
+            unwatched: self.unwatched.contains(&identity.account),
         }
     }
 
@@ -323,6 +307,44 @@ impl Meter {
     pub fn ticks(&self, identity: &Identity) -> bool {
         let followed = self.running.get(identity).is_some_and(|running| !running.missing);
         followed && !self.unwatched.contains(&identity.account)
+    }
+}
+
+/// How an account stands at a time.
+#[derive(Clone, Copy)]
+struct Account {
+    /// By the provider's clock.
+    now: Timestamp,
+    horizon: Option<Horizon>,
+    unwatched: bool,
+}
+
+/// What the open lines of one resource come to.
+fn parts_of<'a>(identity: &'a Identity, running: &'a Running, account: Account) -> impl Iterator<Item = Part<'a>> {
+    let (seen, reach) = reach(running, account);
+    running.lines.iter().flat_map(move |line| {
+        let seen = seen.max(line.from);
+        let beyond = match line.terms.charge {
+            Charge::Certain if running.missing => Cow::Owned(Terms { charge: Charge::Possible, ..line.terms.clone() }),
+            _ => Cow::Borrowed(&line.terms),
+        };
+        let part = move |terms, from, to, evidence| {
+            (from < to).then_some(Part { identity, terms, rate: line.rate, from, to, evidence })
+        };
+        let observed = part(Cow::Borrowed(&line.terms), line.from, seen, Evidence::Observed);
+        observed.into_iter().chain(part(beyond, seen, reach, Evidence::Assumed))
+    })
+}
+
+/// How far a resource's lines are observed, and how far they go.
+fn reach(running: &Running, account: Account) -> (Timestamp, Timestamp) {
+    let Account { now, horizon, unwatched } = account;
+    let seen = running.sight(horizon.map(|horizon| horizon.at));
+    let longest_gap = horizon.map_or(USUAL_GAP, |horizon| horizon.longest_gap);
+    match () {
+        () if unwatched => (seen, seen),
+        () if running.seen.is_none() && now.duration_since(seen) <= longest_gap => (now.max(seen), now.max(seen)),
+        () => (seen, now),
     }
 }
 
