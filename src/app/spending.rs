@@ -31,6 +31,8 @@ pub struct Spending {
     pub totals: Option<SpentTotals>,
     /// Rises whenever the books hold something that they did not hold before.
     pub(super) version: u64,
+    /// Something changed since these were made.
+    pub(super) late: bool,
     /// The day that the books were last asked for.
     pub(super) asked_for: Option<Date>,
     /// Accounts whose resources may belong elsewhere than the meter thinks: a person or the config said so.
@@ -127,6 +129,7 @@ impl Spending {
             former: Vec::new(),
             renamed: BTreeSet::new(),
             totals: None,
+            late: false,
             version: 0,
             asked_for: None,
             reassigned: BTreeSet::new(),

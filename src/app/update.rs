@@ -52,7 +52,7 @@ pub fn take(state: &mut State, event: Event, now: Timestamp) -> Vec<Effect> {
         }
         // The Spend view brings them up to date with its own figures.
         if state.view.tab != Tab::Spend {
-            spend::add_up(&mut state.world, now);
+            spend::add_up_when_due(&mut state.world, false, now);
         }
     }
     let mut effects = match event {
@@ -139,12 +139,13 @@ fn resort(state: &mut State, now: Timestamp) {
 
 fn rebuild(state: &mut State, resort: bool, now: Timestamp) {
     let State { world, view, .. } = state;
-    if std::mem::take(&mut view.sums_stale) {
+    let changed = std::mem::take(&mut view.sums_stale);
+    if changed {
         world.totals = world.fleet.burn();
         world.runway = runway::shortest(&world.fleet);
     }
     // What the lines say was spent is of the same moment as what the header says.
-    spend::add_up(world, now);
+    spend::add_up_when_due(world, changed, now);
     if view.fleet.stale || view.tab == Tab::Fleet {
         rows::rebuild(world, view, resort, now);
     }
@@ -179,6 +180,7 @@ pub fn next_wake(state: &State, now: Timestamp) -> Option<Timestamp> {
         .chain(ledger)
         .chain(world.fleet.next_prune())
         .chain(spend::billed_due(world, now))
+        .chain(spend::totals_due(world))
         .chain(message)
         .chain(bright)
         .chain([now + AGES])

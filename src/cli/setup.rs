@@ -162,10 +162,9 @@ impl Setup {
     }
 }
 
-/// A runtime of one thread beside this one: the program waits much and computes little, and each thread keeps
-/// memory of its own.
+/// A runtime of two threads: the program waits much and computes little.
 pub fn runtime() -> Result<tokio::runtime::Runtime, Stop> {
-    tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().map_err(Stop::failed)
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().map_err(Stop::failed)
 }
 
 /// Ends a runtime without waiting for what hangs.

@@ -22,6 +22,11 @@ const HEARD_WITHIN: SignedDuration = SignedDuration::from_mins(10);
 /// What one thing may cost in a day, in whatever currency: more is no bill.
 const GREATEST_LINE: i64 = 1_000_000_000;
 
+/// Totals are made anew so often when one change follows another.
+const BETWEEN_CHANGES: SignedDuration = SignedDuration::from_millis(100);
+/// And so often when nothing changes but the time.
+const TICK: SignedDuration = SignedDuration::from_secs(1);
+
 /// Takes the books' memory over.
 pub fn remember(world: &mut World, memory: &Memory) {
     let (fleet, spending) = (&world.fleet, &mut world.spending);
@@ -152,10 +157,29 @@ pub fn summed(world: &mut World, summed: Summed, now: Timestamp) {
     add_up(world, now);
 }
 
+/// Brings the totals of the header up to date when they are due: after a change, but not at each of many, and
+/// once a second else.
+pub fn add_up_when_due(world: &mut World, changed: bool, now: Timestamp) {
+    let spending = &mut world.spending;
+    spending.late |= changed;
+    let age = spending.totals.as_ref().map(|totals| now.duration_since(totals.as_of));
+    let least = if spending.late { BETWEEN_CHANGES } else { TICK };
+    if age.is_none_or(|age| !(SignedDuration::ZERO..least).contains(&age)) {
+        add_up(world, now);
+    }
+}
+
+/// When totals that had to wait are due.
+pub fn totals_due(world: &World) -> Option<Timestamp> {
+    let spending = &world.spending;
+    spending.totals.as_ref().filter(|_| spending.late).map(|totals| totals.as_of + BETWEEN_CHANGES)
+}
+
 /// Brings the totals of the header up to date.
 pub fn add_up(world: &mut World, now: Timestamp) {
     let spending = &mut world.spending;
     let totals = spending.tally.totals(&spending.meter, &spending.zone, now);
+    spending.late = false;
     spending.totals = totals.map(|(today, month)| SpentTotals { today, month, as_of: now });
 }
 
