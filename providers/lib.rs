@@ -21,6 +21,7 @@ pub mod runpod;
 #[cfg(feature = "simulator")]
 pub mod sim;
 pub mod text;
+pub mod usage;
 pub mod vast;
 
 /// Every provider, in the order in which lists show them.

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::gpu::Gpus;
 use crate::money::{Burn, Money, Rate};
+use crate::usage::Usage;
 
 // Names are shared: an identity is copied for every line, place and mark of every row.
 macro_rules! name_type {
@@ -250,49 +251,6 @@ impl Rates {
 
     pub fn estimated(&self) -> bool {
         self.lines.iter().any(|line| line.estimated)
-    }
-}
-
-/// One look at one GPU. What the source does not say is `None`, never 0.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct GpuSample {
-    pub index: u32,
-    /// 0.0 to 1.0.
-    pub utilization: Option<f64>,
-    pub memory_used_bytes: Option<u64>,
-    pub memory_total_bytes: Option<u64>,
-    pub temperature_c: Option<f64>,
-    pub power_watts: Option<f64>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum UsageSource {
-    Provider,
-    Ssh,
-}
-
-/// Usage of one instance at one moment.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Usage {
-    /// When the figures were taken; for a provider without a time of its own, when it was asked.
-    pub as_of: Timestamp,
-    pub source: UsageSource,
-    /// One a GPU. Where a provider has one figure for all, one entry stands for all of them.
-    pub gpus: Vec<GpuSample>,
-    /// True when the single entry of `gpus` is the average of several cards.
-    pub averaged: bool,
-    /// CPU use of all cores, 0.0 to 1.0.
-    pub cpu: Option<f64>,
-    /// Main memory in use, 0.0 to 1.0.
-    pub memory: Option<f64>,
-}
-
-impl Usage {
-    /// The mean utilization over the GPUs that told it, 0.0 to 1.0; `None` when none did.
-    pub fn mean_utilization(&self) -> Option<f64> {
-        let known: Vec<f64> = self.gpus.iter().filter_map(|gpu| gpu.utilization).collect();
-        (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
     }
 }
 

@@ -6,6 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use providers::gpu::Gpus;
 use providers::model::*;
 use providers::money::{Currency, Rate};
+use providers::usage::{GpuSample, Usage, UsageSource};
 use rentop::ledger::Ledger;
 use rentop::rules::fleet::Known;
 use rentop::rules::memory::{AccountMemory, Keep, Owner};
@@ -47,8 +48,6 @@ pub fn instance(n: usize, look: usize, now: Timestamp) -> Instance {
     };
     let share = ((n * 7 + look * 13) % 100) as f64 / 100.0;
     let usage = Usage {
-        as_of: now,
-        source: UsageSource::Provider,
         gpus: (0..2)
             .map(|index| GpuSample {
                 index,
@@ -57,11 +56,12 @@ pub fn instance(n: usize, look: usize, now: Timestamp) -> Instance {
                 memory_total_bytes: Some(80 << 30),
                 temperature_c: Some(61.0),
                 power_watts: Some(412.0),
+                ..GpuSample::default()
             })
             .collect(),
-        averaged: false,
         cpu: Some(share / 2.0),
         memory: Some(0.42),
+        ..Usage::new(now, UsageSource::Provider)
     };
     let rates = Rates::known().with_estimate(Component::Disk, disk);
     let started_at = now - SignedDuration::from_secs(3600 + 977 * n as i64 % 864_000);

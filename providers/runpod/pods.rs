@@ -7,12 +7,10 @@ use super::graphql::Extra;
 use super::{offers, pod_page, wire};
 use crate::facts::Facts;
 use crate::gpu::Gpus;
-use crate::model::{
-    Component, GpuSample, Granularity, Instance, Market, Phase, RateLine, Rates, Remark, ResourceId, SshEndpoint,
-    Usage, UsageSource,
-};
+use crate::model::{Component, Granularity, Instance, Market, Phase, RateLine, Rates, Remark, ResourceId, SshEndpoint};
 use crate::money::{Currency, Rate};
 use crate::text::clean_opt;
+use crate::usage::{GpuSample, Usage, UsageSource};
 
 /// Telemetry older than this gives way to the figures of REST, which have no time of their own.
 const FRESH: SignedDuration = SignedDuration::from_secs(120);
@@ -240,7 +238,8 @@ fn usage(
         // Figures of the run before say nothing about this one.
         (!samples.is_empty() && started_at.is_none_or(|began| time >= began)).then_some((time, samples, averaged))
     });
-    let usage = |as_of, gpus, averaged| Usage { as_of, source: UsageSource::Provider, gpus, averaged, cpu, memory };
+    let usage =
+        |as_of, gpus, averaged| Usage { gpus, averaged, cpu, memory, ..Usage::new(as_of, UsageSource::Provider) };
     match told {
         Some((time, samples, averaged)) if now.duration_since(time) <= FRESH => Some(usage(time, samples, averaged)),
         _ if !live.is_empty() || cpu.is_some() || memory.is_some() => Some(usage(now, live, false)),
@@ -272,6 +271,7 @@ fn telemetry_samples(telemetry: &wire::Telemetry, total: Option<u64>, count: u32
         memory_total_bytes: total,
         temperature_c: card.temperature_celcius,
         power_watts: card.power_watts,
+        ..GpuSample::default()
     };
     let cards = telemetry.individual_gpu_metrics.as_deref().unwrap_or_default();
     let each = speaking((0..).zip(cards).map(sample).collect());

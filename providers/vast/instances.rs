@@ -11,11 +11,12 @@ use super::wire;
 use crate::facts::Facts;
 use crate::gpu::Gpus;
 use crate::model::{
-    Component, DataKind, DataPlace, GpuSample, Granularity, Instance, Market, Phase, RateLine, Rates, Remark,
-    Repricing, ResourceId, SshEndpoint, Usage, UsageSource,
+    Component, DataKind, DataPlace, Granularity, Instance, Market, Phase, RateLine, Rates, Remark, Repricing,
+    ResourceId, SshEndpoint,
 };
 use crate::money::{Currency, Rate};
 use crate::text::{clean, clean_opt, excerpt};
+use crate::usage::{GpuSample, Usage, UsageSource};
 
 /// The longest remark of the provider's that is kept, in characters.
 const NOTE: usize = 160;
@@ -351,12 +352,11 @@ fn usage(row: &wire::Instance, now: Timestamp) -> Option<Usage> {
     };
     let told = gpu.utilization.is_some() || gpu.temperature_c.is_some() || cpu.is_some() || memory.is_some();
     told.then(|| Usage {
-        as_of: now,
-        source: UsageSource::Provider,
         averaged: row.num_gpus.is_some_and(|count| count.0 > Decimal::ONE),
         gpus: vec![gpu],
         cpu,
         memory,
+        ..Usage::new(now, UsageSource::Provider)
     })
 }
 

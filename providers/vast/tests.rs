@@ -945,7 +945,7 @@ mod simulated {
         assert_eq!(told.round_dp(6), burn.round_dp(6), "the wire tells what the world charges");
         assert!(matches!(poll.balance, Reading::Known(Balance { cash, .. }) if cash.amount == dec("42.5")));
         assert_eq!(poll.tenant, Reading::Known(Tenant { id: "900001".to_owned() }));
-        assert_eq!(rows[1].usage.as_ref().and_then(crate::model::Usage::mean_utilization), Some(0.0));
+        assert_eq!(rows[1].usage.as_ref().and_then(crate::usage::Usage::mean_utilization), Some(0.0));
         assert_eq!(rows[1].ssh.as_ref().map(|ssh| (ssh.host.as_str(), ssh.direct)), Some(("192.0.2.45", true)));
         let shown = format!("{poll:?} {}", serde_json::to_string(&poll).unwrap());
         assert!(!shown.contains("TESTSECRET"), "SEC-03");

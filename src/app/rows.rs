@@ -5,7 +5,8 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use providers::model::{AccountName, Identity, Instance, Market, Phase, ProviderName, Usage};
+use providers::model::{AccountName, Identity, Instance, Market, Phase, ProviderName};
+use providers::usage::Usage;
 
 use super::listing::{Line, Listing};
 use super::message::{GroupName, QuickName, SortName};

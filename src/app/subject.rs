@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use providers::model::{Attachment, Instance, Market, Phase, ProviderName, Rates, StorageItem, StorageKind, Usage};
+use providers::model::{Attachment, Instance, Market, Phase, ProviderName, Rates, StorageItem, StorageKind};
+use providers::usage::Usage;
 use rust_decimal::Decimal;
 
 use super::rows::{needs_you, shown_phase};

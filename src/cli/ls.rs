@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use providers::model::{Attachment, Component, Instance, Market, Rates, StorageItem, UsageSource};
+use providers::model::{Attachment, Component, Instance, Market, Rates, StorageItem};
 use providers::money::{Burn, Currency, Rate};
+use providers::usage::UsageSource;
 use rust_decimal::Decimal;
 use serde::Serialize;
 

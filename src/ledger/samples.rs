@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use providers::gpu::Gpus;
 use providers::model::*;
 use providers::money::{Currency, Money, Rate};
+use providers::usage::{GpuSample, Usage, UsageSource};
 use rust_decimal::Decimal;
 use tempfile::TempDir;
 
@@ -80,12 +81,9 @@ pub fn instance(id: &str) -> Instance {
         repricing: None,
         ends_at: None,
         usage: Some(Usage {
-            as_of: at("10:00"),
-            source: UsageSource::Provider,
             gpus: vec![GpuSample { index: 0, utilization: Some(0.97), ..GpuSample::default() }],
-            averaged: false,
             cpu: Some(0.4),
-            memory: None,
+            ..Usage::new(at("10:00"), UsageSource::Provider)
         }),
         ssh: SshEndpoint::new("root", "192.0.2.45", 22022, true),
         region: Some("EU-SE-1".to_owned()),

@@ -3,8 +3,9 @@ use std::time::Duration;
 use jiff::ToSpan;
 use proptest::prelude::*;
 use providers::gpu::Gpus;
-use providers::model::{Component, GpuSample, RateLine, Usage, UsageSource};
+use providers::model::{Component, RateLine};
 use providers::money::{Currency, Rate};
+use providers::usage::{GpuSample, Usage, UsageSource};
 use rstest::rstest;
 use rust_decimal::Decimal;
 use serde::de::DeserializeOwned;
@@ -656,14 +657,7 @@ fn usage_alone_is_no_change_worth_writing_down() {
     let mut fleet = fleet(&["team"]);
     let used = |utilization| {
         let gpus = vec![GpuSample { utilization: Some(utilization), ..GpuSample::default() }];
-        let usage = Usage {
-            as_of: at("10:00:00"),
-            source: UsageSource::Provider,
-            gpus,
-            averaged: false,
-            cpu: None,
-            memory: None,
-        };
+        let usage = Usage { gpus, ..Usage::new(at("10:00:00"), UsageSource::Provider) };
         listed(vec![Instance { usage: Some(usage), ..running("a") }])
     };
     fleet.poll("team", used(0.25), at("10:00:00"));

@@ -1,10 +1,11 @@
 //! More about the line under the cursor: below the list, or at the side where there is room.
 
 use providers::model::{
-    AccountName, Action, DataKind, DataPlace, Effect, GpuSample, Instance, Market, Offer, Phase, Rates, ResourceId,
-    ResourceKind, Risk, StorageItem,
+    AccountName, Action, DataKind, DataPlace, Effect, Instance, Market, Offer, Phase, Rates, ResourceId, ResourceKind,
+    Risk, StorageItem,
 };
 use providers::money::{Burn, Money, Rate};
+use providers::usage::GpuSample;
 use ratatui::layout::Rect;
 
 use super::fleet;

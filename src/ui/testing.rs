@@ -7,11 +7,12 @@ use jiff::{SignedDuration, Timestamp};
 use providers::error::{ErrorKind, ProviderError, RequestLine};
 use providers::gpu::Gpus;
 use providers::model::{
-    AccountName, Balance, Component, DataKind, DataPlace, Effect as Deed, GpuSample, Instance, Market, Offer, Offers,
-    Phase, Rates, Refusal, ResourceId, Risk, StorageItem, Usage, UsageSource,
+    AccountName, Balance, Component, DataKind, DataPlace, Effect as Deed, Instance, Market, Offer, Offers, Phase,
+    Rates, Refusal, ResourceId, Risk, StorageItem,
 };
 use providers::money::{Currency, Money, Rate};
 use providers::provider::{Accepted, Found, Part, Poll, Reading};
+use providers::usage::{GpuSample, Usage, UsageSource};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::{Buffer, CellWidth};
@@ -416,16 +417,11 @@ pub fn busy(mut instance: Instance, share: f64, used_gib: u64, now: Timestamp) -
             memory_total_bytes: Some(80 << 30),
             temperature_c: Some(61.0),
             power_watts: Some(412.0),
+            ..GpuSample::default()
         })
         .collect();
-    instance.usage = Some(Usage {
-        as_of: now,
-        source: UsageSource::Provider,
-        gpus,
-        averaged: false,
-        cpu: Some(0.31),
-        memory: Some(0.42),
-    });
+    instance.usage =
+        Some(Usage { gpus, cpu: Some(0.31), memory: Some(0.42), ..Usage::new(now, UsageSource::Provider) });
     instance
 }
 

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use providers::model::{AccountName, Identity, ResourceKind, Usage};
+use providers::model::{AccountName, Identity, ResourceKind};
 use providers::provider::{Part, Poll};
+use providers::usage::Usage;
 
 use super::spend;
 use crate::app::effect::Effect;
