@@ -25,20 +25,26 @@ impl Gpus {
     }
 }
 
+impl Gpus {
+    /// Whether a driver's name may be of the card that is rented. Only two names that are both known can tell that
+    /// it is another one; what one of them leaves out, memory or form, the other may have.
+    pub fn is_same_card(&self, name: &str) -> bool {
+        let known = |name: &str| known_model(&words_of(&clean(name)));
+        match (known(&self.model), known(name)) {
+            (Some(rented), Some(seen)) => {
+                let (rented, seen): (Vec<&str>, Vec<&str>) = (rented.split(' ').collect(), seen.split(' ').collect());
+                let within = |one: &[&str], other: &[&str]| one.iter().all(|word| other.contains(word));
+                within(&rented, &seen) || within(&seen, &rented)
+            }
+            _ => true,
+        }
+    }
+}
+
 /// Brings a name to its normal form, with the count that the name itself held.
 fn normalize(name: &str) -> (String, Option<u32>) {
     let shown = clean(name);
-    let mut words: Vec<String> = shown
-        .replace(['_', '(', ')', ','], " ")
-        .split([' ', '-'])
-        .filter(|word| !word.is_empty())
-        .map(str::to_uppercase)
-        .collect();
-    // `A10 (24 GB PCIe)`: the number and its unit are one word.
-    while let Some(at) = words.iter().position(|word| word == "GB").filter(|at| *at > 0) {
-        words.remove(at);
-        words[at - 1].push_str("GB");
-    }
+    let mut words = words_of(&shown);
     let mut count = None;
     // `RTX 3080 Ti * 1卡`, `8x H100`, `1x_RTX4090`, `gpu_8x_h100_sxm5`.
     if let Some(star) = words.iter().position(|word| word == "*") {
@@ -65,6 +71,21 @@ fn normalize(name: &str) -> (String, Option<u32>) {
         Some(model) => (model, count),
         None => (shown, count),
     }
+}
+
+fn words_of(shown: &str) -> Vec<String> {
+    let mut words: Vec<String> = shown
+        .replace(['_', '(', ')', ','], " ")
+        .split([' ', '-'])
+        .filter(|word| !word.is_empty())
+        .map(str::to_uppercase)
+        .collect();
+    // `A10 (24 GB PCIe)`: the number and its unit are one word.
+    while let Some(at) = words.iter().position(|word| word == "GB").filter(|at| *at > 0) {
+        words.remove(at);
+        words[at - 1].push_str("GB");
+    }
+    words
 }
 
 /// The normal form of a card that is known here, or `None`: an unknown name is shown as it is.

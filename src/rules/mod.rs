@@ -15,6 +15,7 @@ pub mod schedule;
 pub mod settings;
 pub mod spend;
 pub mod upkeep;
+pub mod usage;
 
 #[cfg(test)]
 pub(crate) mod samples;

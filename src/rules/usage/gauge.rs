@@ -1,0 +1,46 @@
+//! All that is known of what one instance does.
+
+use std::collections::VecDeque;
+
+use jiff::Timestamp;
+use providers::usage::{Usage, UsageSource};
+
+use super::{History, Idleness, Recent};
+
+/// How many past utilizations the curve on a row holds.
+pub const TREND: usize = 8;
+
+#[derive(Clone, Debug, Default)]
+pub struct Gauge {
+    /// The last look of the machine itself; that of the provider stands with the row.
+    pub ssh: Option<Box<Usage>>,
+    pub history: History,
+    pub recent: Recent,
+    /// The last mean utilizations, newest last.
+    pub trend: VecDeque<f32>,
+    pub idleness: Idleness,
+    /// Since when it is known to run, by our clock: of a machine whose provider does not tell when it started.
+    pub running_since: Option<Timestamp>,
+}
+
+impl Gauge {
+    /// Takes a look in. The machine's own looks are the better ones: as long as they come, the provider's add nothing
+    /// to what is kept.
+    pub fn note(&mut self, usage: &Usage, rented: u32) {
+        let own = self.ssh.as_deref().filter(|own| usage.as_of.duration_since(own.as_of) < super::idleness::STALE);
+        if usage.source == UsageSource::Provider && own.is_some() {
+            return;
+        }
+        self.history.note(usage, rented);
+        self.recent.note(usage);
+        if let Some(mean) = usage.mean_utilization() {
+            while self.trend.len() >= TREND {
+                self.trend.pop_front();
+            }
+            self.trend.push_back(mean as f32);
+        }
+        if usage.source == UsageSource::Ssh {
+            self.ssh = Some(Box::new(usage.clone()));
+        }
+    }
+}
