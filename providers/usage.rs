@@ -3,8 +3,11 @@
 //! Two sources fill it: a provider's telemetry, which knows little, and the machine itself over `ssh`. What a
 //! source does not say is `None`, never 0: a lost card, a missing column and `[N/A]` all mean "not known".
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
+
+/// Figures older than this are no longer those of now.
+const FRESH: SignedDuration = SignedDuration::from_mins(5);
 
 /// One look at one GPU.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -138,6 +141,11 @@ impl Usage {
             servers: Vec::new(),
             fault: None,
         }
+    }
+
+    /// Its figures are those of a time, not of long before.
+    pub fn is_fresh(&self, now: Timestamp) -> bool {
+        now.duration_since(self.as_of) < FRESH
     }
 
     /// The mean utilization over the GPUs that told it, 0.0 to 1.0; `None` when none did.

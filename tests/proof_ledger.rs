@@ -75,6 +75,7 @@ impl<'a> Kept<'a> {
             instances_seen: None,
             storage_seen: None,
             unwatched_noted: false,
+            streams: Default::default(),
         });
         Kept {
             world,

@@ -201,6 +201,7 @@ fn settings_outlive_absences_and_a_restart() {
         instances_seen: None,
         storage_seen: None,
         unwatched_noted: false,
+        streams: Default::default(),
     };
     let mut again = Story::opened(&["me"], "10:05:00");
     again.world(WorldEvent::Collector(Collector::Us));
@@ -490,6 +491,7 @@ fn an_account_that_is_known_to_be_unwatched_is_not_told_of_again() {
             instances_seen: None,
             storage_seen: None,
             unwatched_noted,
+            streams: Default::default(),
         };
         let mut story = Story::opened(&["me"], "10:00:00");
         story.remember(Memory { accounts: vec![account], instances: vec![known.clone()], ..Memory::default() });
@@ -513,6 +515,7 @@ fn a_second_screen_performs_no_world_effects_until_it_takes_over() {
         instances_seen: None,
         storage_seen: None,
         unwatched_noted: false,
+        streams: Default::default(),
     };
     let memory = Memory { accounts: vec![account], instances: vec![known], ..Memory::default() };
     story.remember(memory.clone());
@@ -522,8 +525,10 @@ fn a_second_screen_performs_no_world_effects_until_it_takes_over() {
     story.press("a\n");
     story.wait_ms(20_000);
     let effects = story.effects();
-    let looks_on =
-        |effect: &Effect| matches!(effect, Effect::Claim | Effect::Recall | Effect::SumUp { .. }) || is_own(effect);
+    let looks_on = |effect: &Effect| {
+        let asks = matches!(effect, Effect::Claim | Effect::Recall | Effect::SumUp { .. } | Effect::RecallUsage { .. });
+        asks || is_own(effect)
+    };
     assert!(effects.iter().all(looks_on) && effects.len() >= 6, "{effects:?}");
     assert!(story.state.world.operations.is_empty() && story.state.world.settings.single.is_empty());
     // It sees what the other one writes down.

@@ -40,6 +40,7 @@ mod program {
     use rentop::runtime::effects::Performer;
     use rentop::runtime::keeper::Keeper;
     use rentop::runtime::screen::{self, Ended, Given};
+    use rentop::runtime::streams::Streams;
     use rentop::runtime::{Inbox, clock};
     use rentop::ui::{self, Look};
 
@@ -63,7 +64,14 @@ mod program {
         let owner = Owner { host: "test".to_owned(), pid: std::process::id() };
         let (mut inbox, outbox) = Inbox::new();
         let keeper = Keeper::start(folder.to_owned(), owner, outbox.clone(), false)?;
-        let performer = Performer { accounts: Accounts::new([]), keeper, outbox, read_only: false, preferences: None };
+        let performer = Performer {
+            accounts: Accounts::new([]),
+            keeper,
+            streams: Streams::new(Default::default(), outbox.clone()),
+            outbox,
+            read_only: false,
+            preferences: None,
+        };
         let fixed = Fixed::default();
         let world = World::new(Vec::new(), Rules::default(), false, "test".to_owned(), clock::now());
         let mut state = State { world, view: View::new(fixed, Vec::new()), leaving: false };

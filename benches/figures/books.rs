@@ -115,6 +115,7 @@ fn remembered(n: usize, balance: Option<(Timestamp, i64)>) -> AccountMemory {
         instances_seen: None,
         storage_seen: None,
         unwatched_noted: false,
+        streams: Default::default(),
     }
 }
 

@@ -17,6 +17,7 @@ use rentop::runtime::accounts::Accounts;
 use rentop::runtime::effects::Performer;
 use rentop::runtime::errand::Errand;
 use rentop::runtime::keeper::Keeper;
+use rentop::runtime::streams::Streams;
 use rentop::runtime::{Inbox, clock};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -166,7 +167,14 @@ fn errand(folder: &std::path::Path, served: &[Served]) -> Errand {
     let (inbox, outbox) = Inbox::new();
     let owner = Owner { host: "desk".to_owned(), pid: std::process::id() };
     let keeper = Keeper::start(folder.join("state"), owner, outbox.clone(), false).expect("a thread of its own");
-    let performer = Performer { accounts: Accounts::new(configs), keeper, outbox, read_only: false, preferences: None };
+    let performer = Performer {
+        accounts: Accounts::new(configs),
+        keeper,
+        streams: Streams::new(Default::default(), outbox.clone()),
+        outbox,
+        read_only: false,
+        preferences: None,
+    };
     Errand::new(state, performer, inbox)
 }
 

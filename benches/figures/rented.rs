@@ -140,6 +140,7 @@ pub fn memory(name: &AccountName, provider: &str, now: Timestamp) -> AccountMemo
         instances_seen: None,
         storage_seen: None,
         unwatched_noted: false,
+        streams: Default::default(),
     }
 }
 

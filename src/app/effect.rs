@@ -1,7 +1,7 @@
 //! Everything that the program can ask for. Plain data: a test compares them, a log prints them.
 
-use jiff::Timestamp;
 use jiff::civil::Date;
+use jiff::{SignedDuration, Timestamp};
 use providers::model::{AccountName, BilledLine, Identity, SshEndpoint};
 use providers::provider::Ask;
 
@@ -10,6 +10,8 @@ use crate::rules::memory::Keep;
 use crate::rules::saga::{OpId, Operation, Permit};
 use crate::rules::settings::Setting;
 use crate::rules::spend::{Assignment, Question};
+use crate::rules::streams::Target;
+use crate::rules::usage::UsageEntry;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
@@ -61,6 +63,27 @@ pub enum Effect {
     Rename {
         from: AccountName,
         to: AccountName,
+    },
+    /// Open a stream to a machine: it tells its figures at this pace until it ends.
+    OpenStream {
+        identity: Identity,
+        number: u64,
+        target: Target,
+        pace: SignedDuration,
+    },
+    CloseStream {
+        identity: Identity,
+    },
+    /// Whatever key a host has the next time is the right one.
+    ForgetHostKey {
+        alias: String,
+    },
+    /// Write down what machines did.
+    KeepUsage(Vec<UsageEntry>),
+    /// Read what machines did since a time, and the most memory that they used in a week.
+    RecallUsage {
+        from: Timestamp,
+        peaks: bool,
     },
     /// Claim the ledger, or renew the claim.
     Claim,

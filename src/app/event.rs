@@ -14,6 +14,8 @@ use crate::rules::plan::Plan;
 use crate::rules::saga::{Authority, OpId, Operation};
 use crate::rules::settings::Setting;
 use crate::rules::spend::{Answer, Assignment, Summed};
+use crate::rules::streams::{Consent, Told};
+use crate::rules::usage::{UsageEntry, WeeksPeak};
 
 /// Something happened.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,6 +81,17 @@ pub enum WorldEvent {
         account: AccountName,
         to: Timestamp,
     },
+    /// What a stream to a machine told.
+    Stream {
+        identity: Identity,
+        number: u64,
+        told: Told,
+    },
+    /// What the ledger knows of what machines did; `peaks` where it was asked for.
+    UsageRecalled {
+        entries: Vec<UsageEntry>,
+        peaks: Option<Vec<WeeksPeak>>,
+    },
     /// A step could not be written down, so what depended on it was not done.
     NotRecorded {
         op: OpId,
@@ -117,6 +130,13 @@ pub enum Intent {
     AssignAll(Vec<Assignment>),
     /// Somebody knows of the accounts that nobody watches any more.
     NoteUnwatched,
+    /// Whether an account's machines may be looked into over `ssh`.
+    Consent {
+        account: AccountName,
+        consent: Consent,
+    },
+    /// The other key that a host has is the right one.
+    AcceptHostKey(Identity),
 }
 
 /// Something that happened to one screen.

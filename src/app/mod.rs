@@ -5,6 +5,7 @@ pub mod columns;
 pub mod effect;
 pub mod event;
 pub mod figure;
+pub mod gauges;
 pub mod keymap;
 pub mod layout;
 pub mod listing;

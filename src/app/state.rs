@@ -1,16 +1,17 @@
 //! The state: `world` is what the collector knows, `view` is one screen's own.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
-use providers::model::{AccountName, Identity, Instance, Phase};
+use providers::model::{AccountName, Identity};
 use providers::money::Currency;
 use tui_input::Input;
 
 use super::action::{Action, Key};
 use super::columns::{ColumnChoice, Columns};
 use super::figure::Figure;
+use super::gauges::Gauges;
 use super::keymap::{Bindings, Place};
 use super::layout::{Frame, SMALLEST};
 use super::listing::{Line, Listing};
@@ -22,13 +23,14 @@ use super::rows;
 use super::shelf::Shelf;
 use super::spend::SpendView;
 use super::spending::Spending;
-use crate::rules::fleet::{Account, Fleet, Known, Totals};
+use crate::rules::fleet::{Account, Fleet, Totals};
 use crate::rules::memory::{Collector, LedgerNotice};
 use crate::rules::plan::{Basis, Plan};
 use crate::rules::runway::Runway;
 use crate::rules::saga::{OpId, Operation};
 use crate::rules::settings::{Rules, Settings};
 use crate::rules::spend::Exchange;
+use crate::rules::streams::Streams;
 
 #[derive(Clone, Debug)]
 pub struct State {
@@ -63,8 +65,10 @@ pub struct World {
     pub read_only: bool,
     /// User and host, for the record of actions.
     pub by: String,
-    /// The last utilizations of each instance, newest last.
-    pub trends: BTreeMap<Identity, VecDeque<f32>>,
+    /// What the machines do.
+    pub gauges: Gauges,
+    /// Which of them are looked into.
+    pub streams: Streams,
     /// Rows whose rate has just become another one, and when: their figure is bright for a moment.
     pub bright: BTreeMap<Identity, Timestamp>,
     /// What the screen has yet to tell.
@@ -74,14 +78,8 @@ pub struct World {
     pub(super) next_op: i64,
 }
 
-/// How many past utilizations a trend holds.
-pub const TREND: usize = 8;
 /// So long a changed figure is bright.
 pub const BRIGHT: SignedDuration = SignedDuration::from_secs(1);
-/// So many looks it takes to seem idle.
-const LOOKS_TO_SEEM_IDLE: usize = 3;
-/// A share of 0.0 to 1.0 that no work shows.
-const NEXT_TO_NOTHING: f32 = 0.02;
 
 impl World {
     pub fn new(accounts: Vec<Account>, rules: Rules, read_only: bool, by: String, now: Timestamp) -> Self {
@@ -99,7 +97,8 @@ impl World {
             one_shot: false,
             read_only,
             by,
-            trends: BTreeMap::new(),
+            gauges: Gauges::default(),
+            streams: Streams::default(),
             bright: BTreeMap::new(),
             news: Vec::new(),
             changed: false,
@@ -113,17 +112,9 @@ impl World {
         super::update::track_billing(self);
     }
 
-    /// Runs, and its GPUs did next to nothing at each of the last looks, of which there were several.
-    /// `None` when it was not looked at often enough.
-    pub fn seems_idle(&self, known: &Known<Instance>) -> Option<bool> {
-        if known.phase() != Phase::Running {
-            return Some(false);
-        }
-        let trend = self.trends.get(&known.identity)?;
-        match trend.iter().all(|share| *share <= NEXT_TO_NOTHING) {
-            true => (trend.len() >= LOOKS_TO_SEEM_IDLE).then_some(true),
-            false => Some(false),
-        }
+    /// This process opens streams: it collects, and goes on doing so.
+    pub fn streams_open(&self) -> bool {
+        self.collects() && !self.one_shot
     }
 
     /// The action under way on a resource, if any.

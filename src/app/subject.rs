@@ -13,6 +13,7 @@ use super::state::World;
 use crate::rules::filter::Subject;
 use crate::rules::fleet::Known;
 use crate::rules::saga::Operation;
+use crate::rules::usage::Verdict;
 
 /// An instance with what is looked up for it.
 pub struct InstanceRow<'a> {
@@ -80,11 +81,10 @@ impl Subject for InstanceRow<'_> {
         self.known.rates()
     }
     fn utilization(&self) -> Option<f64> {
-        let running = self.known.phase() == Phase::Running;
-        self.known.row.usage.as_ref().filter(|_| running).and_then(Usage::mean_utilization)
+        self.world.usage(self.known).and_then(Usage::mean_utilization)
     }
     fn memory_used_bytes(&self) -> Option<u64> {
-        let usage = self.known.row.usage.as_ref().filter(|_| self.known.phase() == Phase::Running)?;
+        let usage = self.world.usage(self.known)?;
         let used: Vec<u64> = usage.gpus.iter().map(|gpu| gpu.memory_used_bytes).collect::<Option<_>>()?;
         (!used.is_empty()).then(|| used.into_iter().fold(0, u64::saturating_add))
     }
@@ -99,7 +99,11 @@ impl Subject for InstanceRow<'_> {
         None
     }
     fn idle(&self) -> Option<bool> {
-        self.world.seems_idle(self.known)
+        match self.world.idleness(&self.known.identity)?.verdict {
+            Verdict::Idle => Some(true),
+            Verdict::Unknown | Verdict::NotYet => None,
+            _ => Some(false),
+        }
     }
     fn unattached(&self) -> Option<bool> {
         Some(false)

@@ -3,6 +3,7 @@
 mod figures;
 mod mouse;
 mod spend;
+mod usage;
 mod view;
 mod windows;
 mod world;
@@ -15,6 +16,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::effect::Effect;
 use super::event::{Event, WorldEvent};
+use super::listing::Line;
 use super::message::Shown;
 use super::preferences::Preferences;
 use super::rows;
@@ -130,6 +132,11 @@ fn bring_up_to_date(state: &mut State, now: Timestamp) {
     figures::refresh(state, now);
     let height = state.view.body_height();
     state.view.list_mut().keep_cursor(height);
+    let pointed_at = match &state.view.fleet.cursor {
+        Some(Line::Resource(identity)) if state.view.tab == Tab::Fleet => Some(identity),
+        _ => None,
+    };
+    state.world.streams.focus(pointed_at, now);
 }
 
 /// Sorts the list of this view anew.
@@ -160,7 +167,9 @@ fn rebuild(state: &mut State, resort: bool, now: Timestamp) {
 /// Ends the program at once, as a signal does: what was not sent is written down as not sent.
 pub fn leave_now(state: &mut State, now: Timestamp) -> Vec<Effect> {
     state.leaving = true;
-    world::leave(&mut state.world, now)
+    let mut effects = world::leave(&mut state.world, now);
+    effects.extend(usage::keep(&mut state.world));
+    effects
 }
 
 /// When the program wants to be woken with a tick, if nothing happens before.
@@ -179,6 +188,7 @@ pub fn next_wake(state: &State, now: Timestamp) -> Option<Timestamp> {
         .chain(accounts)
         .chain(ledger)
         .chain(world.fleet.next_prune())
+        .chain(world.streams.next_wake(now).filter(|_| world.streams_open()))
         .chain(spend::billed_due(world, now))
         .chain(spend::totals_due(world))
         .chain(message)

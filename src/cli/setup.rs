@@ -13,6 +13,7 @@ use crate::rules::memory::Owner;
 use crate::runtime::accounts::Accounts;
 use crate::runtime::effects::Performer;
 use crate::runtime::keeper::Keeper;
+use crate::runtime::streams::{self, Streams};
 use crate::runtime::{Inbox, clock, preferences};
 use crate::ui::{Look, text};
 
@@ -118,7 +119,8 @@ impl Setup {
             .map_err(Stop::failed)?;
         keeper.use_zone(self.config.timezone.clone());
         let accounts = Accounts::new(self.config.accounts.iter().cloned());
-        let performer = Performer { accounts, keeper, outbox, read_only: self.read_only, preferences: kept };
+        let streams = Streams::new(self.places.state_dir.join(streams::KNOWN_HOSTS), outbox.clone());
+        let performer = Performer { accounts, keeper, streams, outbox, read_only: self.read_only, preferences: kept };
         Ok(Program { state: State { world, view, leaving: false }, performer, inbox })
     }
 

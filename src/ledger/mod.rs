@@ -26,6 +26,7 @@ mod rename;
 mod row;
 #[cfg(test)]
 pub(crate) mod samples;
+mod usage;
 
 pub use copies::{back_up, quick_check};
 pub use journal::JournalLine;

@@ -268,7 +268,7 @@ fn an_older_ledger_is_copied_before_its_layout_changes() {
     let dir = folder();
     filled(&dir);
     let (mut ledger, notices) = open_in(dir.path(), at("10:00"), &Schema::with_step(LATER)).unwrap();
-    let backup = beside(&file(&dir), ".backup-v2");
+    let backup = beside(&file(&dir), &format!(".backup-v{VERSION}"));
     assert_eq!(notices, [LedgerNotice::BackedUp { kept_as: backup.display().to_string() }]);
     assert_eq!(known(&mut ledger), (40, vec!["vision".to_owned()]));
     let colour: String = ledger.main.query_row("SELECT colour FROM account", [], |row| row.get(0)).unwrap();

@@ -138,6 +138,7 @@ pub fn account() -> AccountMemory {
         instances_seen: None,
         storage_seen: None,
         unwatched_noted: false,
+        streams: Default::default(),
     }
 }
 

@@ -11,6 +11,7 @@ use super::fleet::{AsOf, Known};
 use super::saga::Operation;
 use super::settings::Setting;
 use super::spend::{Entries, Horizon, Meter, Running};
+use super::streams::Consent;
 
 /// An account as last seen.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -31,6 +32,9 @@ pub struct AccountMemory {
     /// Somebody knows that nobody watches it any more: what runs there is no news. Watching it again ends that.
     #[serde(default)]
     pub unwatched_noted: bool,
+    /// Whether its machines may be looked into, where that was said for good.
+    #[serde(default)]
+    pub streams: Consent,
 }
 
 /// What one poll changed: the account's line every time, of its resources only those that differ.

@@ -9,11 +9,13 @@ pub mod matcher;
 pub mod memory;
 pub mod naming;
 pub mod plan;
+pub mod probe;
 pub mod runway;
 pub mod saga;
 pub mod schedule;
 pub mod settings;
 pub mod spend;
+pub mod streams;
 pub mod upkeep;
 pub mod usage;
 

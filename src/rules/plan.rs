@@ -511,6 +511,7 @@ mod tests {
             mine: vec![Matcher::of_name("ft-*")],
             protect: vec![Matcher::of_name("*-prod")],
             projects: Vec::new(),
+            ..Rules::default()
         };
         Settings { rules, ..Settings::default() }
     }

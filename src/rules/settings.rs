@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::fleet::Row;
 use super::matcher::Matcher;
+use super::usage::IdleRule;
 
 /// What a person set for one resource by a key press. `None` leaves it to the config.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,6 +31,15 @@ pub struct ProjectRule {
     pub matcher: Matcher,
 }
 
+/// What counts as work for some instances.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IdleRuleFor {
+    pub matcher: Matcher,
+    /// Of this project only.
+    pub project: Option<String>,
+    pub rule: IdleRule,
+}
+
 /// The rules of the config.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rules {
@@ -37,12 +47,22 @@ pub struct Rules {
     pub protect: Vec<Matcher>,
     /// The first that fits wins.
     pub projects: Vec<ProjectRule>,
+    /// What counts as work; the first that fits wins.
+    pub idle: Vec<IdleRuleFor>,
+    /// What counts as work where none fits.
+    pub idle_default: IdleRule,
 }
 
 impl Default for Rules {
     /// Everything is mine, nothing is protected, nothing belongs to a project.
     fn default() -> Self {
-        Rules { mine: vec![Matcher::of_name("*")], protect: Vec::new(), projects: Vec::new() }
+        Rules {
+            mine: vec![Matcher::of_name("*")],
+            protect: Vec::new(),
+            projects: Vec::new(),
+            idle: Vec::new(),
+            idle_default: IdleRule::default(),
+        }
     }
 }
 
@@ -72,6 +92,15 @@ impl Settings {
             .get(identity)
             .and_then(|setting| setting.mine)
             .unwrap_or_else(|| self.rules.mine.iter().any(|rule| rule.matches(provider, &identity.account, row)))
+    }
+
+    /// What counts as work for an instance.
+    pub fn idle_rule(&self, provider: &ProviderName, identity: &Identity, row: &impl Row) -> &IdleRule {
+        let fits = |rule: &&IdleRuleFor| {
+            let of_project = |wanted: &String| self.project(provider, identity, row) == Some(wanted);
+            rule.matcher.matches(provider, &identity.account, row) && rule.project.as_ref().is_none_or(of_project)
+        };
+        self.rules.idle.iter().find(fits).map_or(&self.rules.idle_default, |found| &found.rule)
     }
 
     pub fn project(&self, provider: &ProviderName, identity: &Identity, row: &impl Row) -> Option<&str> {

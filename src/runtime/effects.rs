@@ -10,6 +10,7 @@ use providers::provider::{Ask, Found, Part, Poll, Reading};
 
 use super::accounts::Accounts;
 use super::keeper::{Keeper, OnDisk};
+use super::streams::Streams;
 use super::{Outbox, clock, preferences};
 use crate::app::event::{ViewEvent, WorldEvent};
 use crate::app::preferences::Preferences;
@@ -26,6 +27,7 @@ const NOT_IN_CONFIG: &str = "the account is not in the config";
 pub struct Performer {
     pub accounts: Accounts,
     pub keeper: Keeper,
+    pub streams: Streams,
     pub outbox: Outbox,
     /// Enforced here once more: keys are not the only way to an action.
     pub read_only: bool,
@@ -52,6 +54,11 @@ impl Performer {
             Effect::NoteUnwatched(accounts) => self.keeper.note_unwatched(accounts),
             Effect::AskSpend(question) => self.keeper.ask_spend(question),
             Effect::Rename { from, to } => self.keeper.rename(from, to),
+            Effect::OpenStream { identity, number, target, pace } => self.streams.open(identity, number, target, pace),
+            Effect::CloseStream { identity } => self.streams.close(&identity),
+            Effect::ForgetHostKey { alias } => self.streams.forget_host_key(&alias),
+            Effect::KeepUsage(entries) => self.keeper.keep_usage(entries),
+            Effect::RecallUsage { from, peaks } => self.keeper.recall_usage(from, peaks),
             Effect::Claim => self.keeper.claim(),
             Effect::Recall => self.keeper.recall(),
             Effect::SavePreferences(preferences) => self.save_preferences(preferences),

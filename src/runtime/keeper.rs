@@ -20,6 +20,7 @@ use crate::rules::memory::{Collector, Keep, LedgerNotice, Memory, Owner, Past};
 use crate::rules::saga::{OpId, Operation};
 use crate::rules::settings::Setting;
 use crate::rules::spend::{Answer, Assignment, Question, Summed};
+use crate::rules::usage::UsageEntry;
 
 /// A claim on the ledger runs out after this unless it is renewed.
 const CLAIM: SignedDuration = SignedDuration::from_secs(30);
@@ -50,6 +51,9 @@ enum Work {
         from: AccountName,
         to: AccountName,
     },
+    KeepUsage(Vec<UsageEntry>),
+    /// Since when, and whether the most of the week is asked for.
+    RecallUsage(Timestamp, bool),
     Spend(Question, Asker),
     Remembered(oneshot::Sender<Result<Memory, LedgerError>>),
     Past(oneshot::Sender<Result<Past, LedgerError>>),
@@ -122,6 +126,13 @@ impl Keeper {
     }
     pub fn rename(&self, from: AccountName, to: AccountName) {
         self.put(Work::Rename { from, to });
+    }
+    pub fn keep_usage(&self, entries: Vec<UsageEntry>) {
+        self.put(Work::KeepUsage(entries));
+    }
+    /// The answer comes as an event.
+    pub fn recall_usage(&self, from: Timestamp, peaks: bool) {
+        self.put(Work::RecallUsage(from, peaks));
     }
     /// The answer comes as an event.
     pub fn ask_spend(&self, question: Question) {
@@ -273,6 +284,10 @@ impl Desk {
                 Work::Rename { from, to } => {
                     self.write("an account's name", |ledger| ledger.rename(&from, &to));
                 }
+                Work::KeepUsage(entries) => {
+                    self.write("usage", |ledger| ledger.keep_usage(&entries, clock::now()));
+                }
+                Work::RecallUsage(from, peaks) => self.recall_usage(from, peaks),
                 Work::Spend(question, asker) => self.spend(&question, asker),
                 // Nobody waits for these any more only when the command was interrupted.
                 Work::Remembered(answer) => {
@@ -403,6 +418,17 @@ impl Desk {
             (Asker::Command(asker), answer) => drop(asker.send(answer)),
             (Asker::Screen, Ok(answer)) => self.outbox.put(Event::View(ViewEvent::Spend(Box::new(answer)))),
             (Asker::Screen, Err(error)) => tracing::error!(%error, "the books cannot be read"),
+        }
+    }
+
+    fn recall_usage(&mut self, from: Timestamp, peaks: bool) {
+        let week = clock::now() - SignedDuration::from_hours(7 * 24);
+        let recalled = self
+            .open_ledger()
+            .and_then(|ledger| Ok((ledger.usage_since(from)?, peaks.then(|| ledger.memory_peaks(week)).transpose()?)));
+        match recalled {
+            Ok((entries, peaks)) => self.outbox.put(Event::World(WorldEvent::UsageRecalled { entries, peaks })),
+            Err(error) => tracing::error!(%error, "what machines did cannot be read"),
         }
     }
 

@@ -174,7 +174,7 @@ fn util(paint: &mut Paint, scene: &Scene, columns: &Columns, y: u16, known: &Kno
     let figure = share.map_or_else(|| look.glyphs.dash.to_owned(), format::percent);
     paint.right(column.x + column.width - 5, y, 5, &figure, if share.is_some() { role } else { Role::Dim });
     if columns.spark
-        && let Some(trend) = scene.state.world.trends.get(&known.identity)
+        && let Some(trend) = scene.state.world.gauges.get(&known.identity).map(|gauge| &gauge.trend)
     {
         let shown = trend.len().min(usize::from(SPARK));
         let curve: String =

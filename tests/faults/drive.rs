@@ -19,6 +19,7 @@ use rentop::rules::settings::Rules;
 use rentop::runtime::accounts::Accounts;
 use rentop::runtime::effects::Performer;
 use rentop::runtime::keeper::Keeper;
+use rentop::runtime::streams::Streams;
 use rentop::runtime::{Inbox, wait_until};
 
 use super::support::KEY;
@@ -66,8 +67,14 @@ impl Drive {
         let accounts = vec![Account::new(config.name.clone(), config.provider.name.into(), false)];
         let world = World::new(accounts, Rules::default(), false, "test".to_owned(), Timestamp::now());
         let state = State { world, view: View::new(fixed, Vec::new()), leaving: false };
-        let performer =
-            Performer { accounts: Accounts::new([config]), keeper, outbox, read_only: locks.whole, preferences: None };
+        let performer = Performer {
+            accounts: Accounts::new([config]),
+            keeper,
+            streams: Streams::new(Default::default(), outbox.clone()),
+            outbox,
+            read_only: locks.whole,
+            preferences: None,
+        };
         let mut drive = Drive { state, performer, inbox, ahead: SignedDuration::ZERO };
         let now = drive.now();
         let effects = app::update::start(&mut drive.state, now);

@@ -379,7 +379,9 @@ impl Story {
                 effect,
                 Effect::SumUp { .. } | Effect::AskBilled { .. } | Effect::KeepBilled { .. } | Effect::AskSpend(_)
             );
-            !matches!(effect, Effect::Poll { .. } | Effect::Keep(_) | Effect::Claim) && !books && !is_own(effect)
+            let usage = matches!(effect, Effect::KeepUsage(_) | Effect::RecallUsage { .. });
+            let usual = matches!(effect, Effect::Poll { .. } | Effect::Keep(_) | Effect::Claim);
+            !usual && !books && !usage && !is_own(effect)
         });
         effects
     }

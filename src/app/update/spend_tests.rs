@@ -279,6 +279,7 @@ fn remembered(account: &str) -> Memory {
             instances_seen: Some(Horizon { at: at("09:00:00"), longest_gap: jiff::SignedDuration::from_secs(45) }),
             storage_seen: None,
             unwatched_noted: false,
+            streams: Default::default(),
         }],
         running: vec![(known.identity.clone(), running)],
         instances: vec![known],
@@ -349,6 +350,7 @@ fn known_as(name: &str, tenant: Option<&str>) -> Memory {
         instances_seen: None,
         storage_seen: None,
         unwatched_noted: false,
+        streams: Default::default(),
     };
     let known = Known::new(identity(name, "a"), instance("a", Phase::Running, "3.6"), at("09:00:00"));
     Memory { accounts: vec![account], instances: vec![known], ..Memory::default() }

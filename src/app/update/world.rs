@@ -6,18 +6,18 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use providers::model::{AccountName, Identity, ResourceKind};
 use providers::provider::{Part, Poll};
-use providers::usage::Usage;
 
-use super::spend;
+use super::{spend, usage};
 use crate::app::effect::Effect;
 use crate::app::event::{Intent, WorldEvent};
 use crate::app::message::Msg;
-use crate::app::state::{BRIGHT, TREND, World};
+use crate::app::state::{BRIGHT, World};
 use crate::rules::fleet::{Account, Consequence, Known, Trouble};
 use crate::rules::memory::{AccountMemory, Collector, Keep, LedgerNotice, Memory, Owner};
 use crate::rules::plan::{Hindrance, Plan};
 use crate::rules::saga::{Authority, Input, OpId, Operation, Order, Outcome, Sight, Step};
 use crate::rules::spend::{Assignment, Entries};
+use crate::rules::streams::Consent;
 
 /// How often the claim on the ledger is renewed; it runs out after three times this.
 const RENEW: SignedDuration = SignedDuration::from_secs(10);
@@ -32,7 +32,11 @@ pub fn update(world: &mut World, event: WorldEvent, now: Timestamp) -> Vec<Effec
     // Most polls and ticks change no line, and say themselves when they do.
     world.changed |= !matches!(
         event,
-        WorldEvent::Tick | WorldEvent::Polled { .. } | WorldEvent::Collector(_) | WorldEvent::Ledger(_)
+        WorldEvent::Tick
+            | WorldEvent::Polled { .. }
+            | WorldEvent::Collector(_)
+            | WorldEvent::Ledger(_)
+            | WorldEvent::Stream { .. }
     );
     match event {
         WorldEvent::Tick => tick(world, now),
@@ -75,6 +79,11 @@ pub fn update(world: &mut World, event: WorldEvent, now: Timestamp) -> Vec<Effec
         WorldEvent::Billed { account, from, to, lines } => spend::billed(world, account, (from, to), lines, now),
         WorldEvent::BilledKept { account, to } => {
             spend::billed_kept(world, &account, to);
+            vec![]
+        }
+        WorldEvent::Stream { identity, number, told } => usage::told(world, &identity, number, told, now),
+        WorldEvent::UsageRecalled { entries, peaks } => {
+            usage::recalled(world, &entries, peaks, now);
             vec![]
         }
         WorldEvent::Acted { op, answer } => advance(world, op, Input::Acted(answer), now),
@@ -145,7 +154,7 @@ fn tick(world: &mut World, now: Timestamp) -> Vec<Effect> {
     }
     if world.fleet.prune(now) {
         world.changed = true;
-        world.trends.retain(|identity, _| world.fleet.instances.contains_key(identity));
+        world.gauges.by.retain(|identity, _| world.fleet.instances.contains_key(identity));
     }
     let due: Vec<OpId> = world
         .under_way()
@@ -158,6 +167,7 @@ fn tick(world: &mut World, now: Timestamp) -> Vec<Effect> {
     }
     effects.extend(spend::ask_sums(world, now));
     effects.extend(spend::ask_billed(world, now));
+    effects.extend(usage::tick(world, now));
     effects.extend(ask_due(world, now));
     effects
 }
@@ -202,6 +212,9 @@ fn remembered(world: &mut World, memory: Memory, notices: Vec<LedgerNotice>, now
             known.last_complete = account.last_complete;
             known.tenant = account.tenant.clone();
             known.balance = account.balance.clone();
+            if account.streams.lasts() && world.streams.consent(&account.name) == Consent::Unasked {
+                world.streams.set_consent(&account.name, account.streams);
+            }
             if one_shot {
                 // What the ledger knows is good for one interval, if nothing was left out.
                 let good = |as_of: &Timestamp| whole && account.last_complete == Some(*as_of);
@@ -313,15 +326,7 @@ fn polled(world: &mut World, name: &AccountName, asked_at: Timestamp, poll: Poll
         }
     }
     world.changed |= !consequences.is_empty() || !watched.is_empty() || before != basis(world);
-    for known in world.fleet.instances_of(name).filter(|known| known.last_seen == now) {
-        if let Some(mean) = known.row.usage.as_ref().and_then(Usage::mean_utilization) {
-            let trend = world.trends.entry(known.identity.clone()).or_default();
-            trend.push_back(mean as f32);
-            while trend.len() > TREND {
-                trend.pop_front();
-            }
-        }
-    }
+    usage::looked(world, name, now);
     // What was not taken in, of another tenant for instance, is no look.
     let taken_in = world.fleet.account(name).is_some_and(|account| account.as_of == Some(now));
     let listed: Vec<_> = kinds.into_iter().filter(|(_, listed)| *listed && taken_in).map(|(kind, _)| kind).collect();
@@ -376,6 +381,7 @@ fn keep_of(world: &World, name: &AccountName, entries: Entries) -> Option<Keep> 
         instances_seen: spending.meter.horizon(name, ResourceKind::Instance),
         storage_seen: spending.meter.horizon(name, ResourceKind::Storage),
         unwatched_noted: false,
+        streams: world.streams.consent(name),
     };
     Some(Keep { account, instances: Vec::new(), storage: Vec::new(), entries })
 }
@@ -411,6 +417,8 @@ fn intend(world: &mut World, intent: Intent, now: Timestamp) -> Vec<Effect> {
             let accounts = world.spending.unwatched.drain(..).map(|unwatched| unwatched.account).collect();
             vec![Effect::NoteUnwatched(accounts)]
         }
+        Intent::Consent { account, consent } => usage::consent(world, &account, consent, now),
+        Intent::AcceptHostKey(identity) => usage::accept_host_key(world, &identity, now),
     }
 }
 

@@ -185,6 +185,7 @@ fn a_command_asks_anew_when_the_ledger_is_old_cut_short_or_not_read_in_full() {
             instances_seen: None,
             storage_seen: None,
             unwatched_noted: false,
+            streams: Default::default(),
         };
         let memory = Box::new(Memory { accounts: vec![account], ..Memory::default() });
         story.hear(WorldEvent::Collector(Collector::Us));

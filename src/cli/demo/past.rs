@@ -13,6 +13,7 @@ use crate::rules::fleet::{Account, Consequence, Fleet};
 use crate::rules::memory::{AccountMemory, Keep};
 use crate::rules::settings::{Rules, Settings};
 use crate::rules::spend::{Entries, Look, Meter};
+use crate::rules::streams::Consent;
 
 /// From and to, so long before the start: the computer slept, and nobody looked.
 const OUTAGE: (SignedDuration, SignedDuration) =
@@ -77,6 +78,7 @@ fn past(rented: &Rented, rules: &Rules, now: Timestamp) -> Keep {
             instances_seen: meter.horizon(&name, ResourceKind::Instance),
             storage_seen: meter.horizon(&name, ResourceKind::Storage),
             unwatched_noted: false,
+            streams: Consent::default(),
         },
         instances: fleet.instances.into_values().collect(),
         storage: fleet.storage.into_values().collect(),

@@ -27,7 +27,7 @@ impl Gauge {
     /// Takes a look in. The machine's own looks are the better ones: as long as they come, the provider's add nothing
     /// to what is kept.
     pub fn note(&mut self, usage: &Usage, rented: u32) {
-        let own = self.ssh.as_deref().filter(|own| usage.as_of.duration_since(own.as_of) < super::idleness::STALE);
+        let own = self.ssh.as_deref().filter(|own| own.is_fresh(usage.as_of));
         if usage.source == UsageSource::Provider && own.is_some() {
             return;
         }

@@ -11,8 +11,6 @@ use serde::{Deserialize, Serialize};
 use super::history::{History, MINUTE, Minute, minute_of};
 use super::{Mismatch, Share, WeeksPeak};
 
-/// Figures older than this are no longer those of now.
-pub const STALE: SignedDuration = SignedDuration::from_mins(5);
 /// So long after its start a machine may still be loading: it is judged afterwards.
 const YOUNG: SignedDuration = SignedDuration::from_mins(10);
 /// The part of the window's minutes that must have been seen.
@@ -232,7 +230,8 @@ impl Window {
         self.seen += u32::from(host.seen && all);
         for (ends, card) in self.cards.iter_mut().zip(minute.cards) {
             // An average hides the one card that works: each may have done all of it.
-            let most = |share: Share| Share::from(share.known().map(|share| share * f64::from(host.averaged_over.max(1))));
+            let most =
+                |share: Share| Share::from(share.known().map(|share| share * f64::from(host.averaged_over.max(1))));
             ends.peak = ends.peak.highest(most(card.peak));
             ends.least = ends.least.lowest(card.least);
             ends.low = ends.low.lowest(card.memory_low);

@@ -1,0 +1,134 @@
+//! What machines did, five minutes at a time: written once a minute, kept for thirty days.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+use providers::model::{AccountName, Identity, ResourceKind};
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::{Durability, Ledger, LedgerError};
+use crate::rules::usage::{CardMinute, Flow, HostMinute, MINUTE, SLOT, Share, Slot, UsageEntry, WeeksPeak};
+
+/// Slots are kept for so long.
+const KEPT: SignedDuration = SignedDuration::from_hours(30 * 24);
+/// Of the layout of `figures`; another one is not read.
+const LAYOUT: u8 = 1;
+const HOST_BYTES: usize = 1 + 1 + 1 + 2 + 4 + 4;
+const CARD_BYTES: usize = 5 * 2;
+
+const MACHINE: &str = "SELECT key FROM machine WHERE account = $1 AND id = $2 AND generation = $3";
+const NEW_MACHINE: &str = "INSERT INTO machine (account, id, generation) VALUES ($1, $2, $3)";
+const KEEP: &str = "
+    INSERT INTO usage (slot, machine, seen, memory_peak, figures) VALUES ($1, $2, $3, $4, $5)
+    ON CONFLICT (slot, machine) DO UPDATE SET seen = $3, memory_peak = $4, figures = $5";
+const OLD: &str = "DELETE FROM usage WHERE slot < $1";
+const SINCE: &str = "
+    SELECT account, id, generation, slot, seen, figures FROM usage JOIN machine ON machine.key = machine
+    WHERE slot >= $1 ORDER BY slot";
+const PEAKS: &str = "
+    SELECT account, id, generation, MAX(memory_peak), COUNT(*) FROM usage JOIN machine ON machine.key = machine
+    WHERE slot >= $1 AND memory_peak IS NOT NULL GROUP BY machine";
+
+impl Ledger {
+    /// Writes slots down in the place of what they were before, and forgets those that are too old.
+    pub fn keep_usage(&mut self, entries: &[UsageEntry], now: Timestamp) -> Result<(), LedgerError> {
+        self.write(Durability::Soon, |transaction| {
+            let mut keys: BTreeMap<&Identity, i64> = BTreeMap::new();
+            for UsageEntry { identity, slot } in entries {
+                let key = match keys.get(identity) {
+                    Some(key) => *key,
+                    None => *keys.entry(identity).or_insert(machine(transaction, identity)?),
+                };
+                let peak = slot.memory_peak();
+                let peak = peak.is_known().then(|| peak.bits());
+                let row = params![slot.number, key, slot.seen, peak, encoded(slot)];
+                transaction.prepare_cached(KEEP)?.execute(row)?;
+            }
+            transaction.prepare_cached(OLD)?.execute([slot_of(now - KEPT)])?;
+            Ok(())
+        })
+    }
+
+    /// The slots from a time on, the oldest first.
+    pub fn usage_since(&self, from: Timestamp) -> Result<Vec<UsageEntry>, LedgerError> {
+        let mut statement = self.main.prepare_cached(SINCE)?;
+        let mut rows = statement.query([slot_of(from)])?;
+        let mut entries = Vec::new();
+        while let Some(row) = rows.next()? {
+            let figures: Vec<u8> = row.get(5)?;
+            // What another version wrote is left alone.
+            let Some((host, cards)) = decoded(&figures) else { continue };
+            let slot = Slot { number: row.get(3)?, seen: row.get(4)?, host, cards };
+            entries.push(UsageEntry { identity: identity(row)?, slot });
+        }
+        Ok(entries)
+    }
+
+    /// The most memory that each machine used since a time.
+    pub fn memory_peaks(&self, from: Timestamp) -> Result<Vec<WeeksPeak>, LedgerError> {
+        let mut statement = self.main.prepare_cached(PEAKS)?;
+        let peaks = statement.query_map([slot_of(from)], |row| {
+            let memory = Share::from_bits(row.get(3)?);
+            Ok(WeeksPeak { identity: identity(row)?, memory, slots: row.get(4)? })
+        })?;
+        Ok(peaks.collect::<Result<_, _>>()?)
+    }
+}
+
+fn slot_of(at: Timestamp) -> i64 {
+    at.as_second().div_euclid(SLOT * MINUTE)
+}
+
+fn identity(row: &rusqlite::Row<'_>) -> rusqlite::Result<Identity> {
+    let (account, id): (String, String) = (row.get(0)?, row.get(1)?);
+    let account = AccountName::from(account);
+    Ok(Identity { account, kind: ResourceKind::Instance, id: id.as_str().into(), generation: row.get(2)? })
+}
+
+fn machine(connection: &Connection, identity: &Identity) -> Result<i64, LedgerError> {
+    let place = params![identity.account.as_str(), identity.id.as_str(), identity.generation];
+    let known = connection.prepare_cached(MACHINE)?.query_row(place, |row| row.get(0)).optional()?;
+    match known {
+        Some(key) => Ok(key),
+        None => Ok(connection.prepare_cached(NEW_MACHINE)?.insert(place)?),
+    }
+}
+
+/// All numbers are little-endian.
+fn encoded(slot: &Slot) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(HOST_BYTES + slot.cards.len() * CARD_BYTES);
+    let host = &slot.host;
+    bytes.extend([LAYOUT, host.averaged_over, u8::from(host.serves)]);
+    bytes.extend(host.cpu.bits().to_le_bytes());
+    bytes.extend(host.disk.bits().to_le_bytes());
+    bytes.extend(host.network.bits().to_le_bytes());
+    for card in &slot.cards {
+        for share in [card.peak, card.least, card.memory_low, card.memory_high, card.power] {
+            bytes.extend(share.bits().to_le_bytes());
+        }
+    }
+    bytes
+}
+
+fn decoded(bytes: &[u8]) -> Option<(HostMinute, Vec<CardMinute>)> {
+    let (host, cards) = bytes.split_at_checked(HOST_BYTES)?;
+    let [LAYOUT, averaged_over, serves, figures @ ..] = host else { return None };
+    let (cpu, flows) = figures.split_at_checked(2)?;
+    let flow = |at: usize| flows.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_le_bytes);
+    let share = |bytes: &[u8]| bytes.try_into().ok().map(|bytes| Share::from_bits(u16::from_le_bytes(bytes)));
+    let host = HostMinute {
+        seen: true,
+        averaged_over: *averaged_over,
+        serves: *serves != 0,
+        cpu: share(cpu)?,
+        disk: Flow::from_bits(flow(0)?),
+        network: Flow::from_bits(flow(4)?),
+    };
+    let card = |bytes: &[u8]| {
+        let [peak, least, memory_low, memory_high, power] =
+            [0, 2, 4, 6, 8].map(|at| bytes.get(at..at + 2).and_then(share).unwrap_or_default());
+        CardMinute { peak, least, memory_low, memory_high, power }
+    };
+    let cards = cards.chunks_exact(CARD_BYTES);
+    cards.remainder().is_empty().then(|| (host, cards.map(card).collect()))
+}
