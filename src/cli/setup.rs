@@ -174,6 +174,10 @@ pub fn end(runtime: tokio::runtime::Runtime) {
     runtime.shutdown_timeout(std::time::Duration::from_millis(200));
 }
 
+/// So many lines of the log may wait for a slow disk; what comes beyond them is dropped. All the room for them is
+/// taken at the start.
+const LOG_LINES: usize = 4096;
+
 /// Logs go to a file in the state folder, a new one each day; never to the terminal. Keep the guard: with
 /// it the last lines are lost.
 pub fn log(state_dir: &Path) -> Option<tracing_appender::non_blocking::WorkerGuard> {
@@ -186,7 +190,8 @@ pub fn log(state_dir: &Path) -> Option<tracing_appender::non_blocking::WorkerGua
         .max_log_files(7)
         .build(folder)
         .ok()?;
-    let (writer, guard) = tracing_appender::non_blocking(files);
+    let (writer, guard) =
+        tracing_appender::non_blocking::NonBlockingBuilder::default().buffered_lines_limit(LOG_LINES).finish(files);
     let filter = tracing_subscriber::EnvFilter::try_from_env("RENTOP_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("rentop=info,providers=info,warn"));
     let installed = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer).with_ansi(false).try_init();
