@@ -263,6 +263,11 @@ pub fn billed_kept(world: &mut World, account: &AccountName, to: Timestamp) {
     }
 }
 
+/// Other books than before: what they hold of what was billed is to be learnt.
+pub fn forget_billed(world: &mut World) {
+    world.spending.billing.values_mut().for_each(|billing| *billing = Billing::new(billing.records));
+}
+
 /// The accounts whose provider tells what it billed.
 pub fn track_billing(world: &mut World) {
     for account in &world.fleet.accounts {

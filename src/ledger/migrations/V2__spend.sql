@@ -1,3 +1,12 @@
+-- When a resource was created, as its row tells: another machine may come back under the id of one that is gone.
+ALTER TABLE resource ADD COLUMN created_at TEXT GENERATED ALWAYS AS (
+    CASE WHEN json_valid(state) THEN CAST(json_extract(state, '$.row.created_at') AS TEXT) END
+) VIRTUAL;
+
+-- All that is asked of what is gone stands in it.
+DROP INDEX resource_by_end;
+CREATE INDEX resource_by_end ON resource (gone_at, account, kind, id, generation, created_at);
+
 -- The books. Times and `state` are as above; a day is written 20261130, a month 202611.
 
 -- One an account that ever spent anything.
