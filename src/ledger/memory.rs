@@ -29,8 +29,8 @@ const KEEP_ACCOUNT: &str = "
 
 const KEEP_RESOURCE: &str = "
     INSERT INTO resource (account, kind, id, generation, name, phase,
-                          first_seen, last_seen, missing_since, absences, gone_at, state)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+                          first_seen, last_seen, missing_since, absences, gone_at, state, created_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
     ON CONFLICT (account, kind, id, generation) DO UPDATE SET
         name = excluded.name,
         phase = excluded.phase,
@@ -39,7 +39,8 @@ const KEEP_RESOURCE: &str = "
         missing_since = excluded.missing_since,
         absences = excluded.absences,
         gone_at = excluded.gone_at,
-        state = excluded.state";
+        state = excluded.state,
+        created_at = excluded.created_at";
 
 const KEEP_SETTING: &str = "
     INSERT INTO setting (account, kind, id, generation, protected, mine, project)
@@ -220,6 +221,7 @@ fn keep_one<T: Row + Serialize>(
         known.absences,
         known.gone_at.map(row::millis),
         row::write(&known.row.settled())?,
+        known.row.created_at().map(|at| at.to_string()),
     ])?;
     Ok(())
 }

@@ -1,7 +1,9 @@
--- When a resource was created, as its row tells: another machine may come back under the id of one that is gone.
-ALTER TABLE resource ADD COLUMN created_at TEXT GENERATED ALWAYS AS (
-    CASE WHEN json_valid(state) THEN CAST(json_extract(state, '$.row.created_at') AS TEXT) END
-) VIRTUAL;
+-- When a resource was created: a text, to the last digit that its provider tells, since another machine may come
+-- back under the id of one that is gone.
+ALTER TABLE resource ADD COLUMN created_at TEXT;
+
+UPDATE resource SET created_at = json_extract(state, '$.row.created_at')
+WHERE CASE WHEN json_valid(state) THEN json_type(state, '$.row.created_at') END = 'text';
 
 -- All that is asked of what is gone stands in it.
 DROP INDEX resource_by_end;
