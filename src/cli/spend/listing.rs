@@ -452,7 +452,7 @@ pub fn spreadsheet(books: &Books, by: By, spread: bool) -> Table {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
+    use std::collections::{BTreeMap, BTreeSet};
     use std::sync::Arc;
 
     use proptest::prelude::*;
@@ -489,6 +489,7 @@ mod tests {
             cells,
             since: BTreeMap::new(),
             balances: Vec::new(),
+            unexplained: BTreeSet::new(),
             unfinished: false,
             providers: BTreeMap::new(),
         }
