@@ -261,6 +261,8 @@ struct Desk {
     waiting: VecDeque<Entry>,
     /// It was told that something could not be written.
     failing: bool,
+    /// The day of which the sums were told last.
+    summed: Option<Date>,
 }
 
 impl Desk {
@@ -275,6 +277,7 @@ impl Desk {
             adding_up: false,
             waiting: VecDeque::new(),
             failing: false,
+            summed: None,
         }
     }
 
@@ -431,14 +434,15 @@ impl Desk {
     }
 
     fn sum_up(&mut self, day: Date, asked: u64) {
-        // They are asked for anew when they are whole.
-        if self.adding_up {
+        // They are asked for anew when they are whole. What waits stands in those that were told, and not in the books.
+        if self.adding_up || (!self.waiting.is_empty() && self.summed == Some(day)) {
             return;
         }
         // Without an answer the sums are unknown: nobody takes them for zero.
         match self.ledger.as_mut().map(|ledger| ledger.sum_up(day)) {
             None => {}
             Some(Ok(summed)) => {
+                self.summed = Some(day);
                 self.outbox.put(Event::World(WorldEvent::Summed(Box::new(Summed { asked, ..summed }))));
             }
             Some(Err(error)) => tracing::error!(%error, "the books cannot be added up"),
@@ -470,7 +474,7 @@ impl Desk {
     fn begin_anew(&mut self, notices: Vec<LedgerNotice>) {
         tracing::warn!("another file is the ledger now");
         self.waiting.clear();
-        self.collector = None;
+        (self.collector, self.summed) = (None, None);
         self.written();
         for notice in notices {
             self.outbox.put(Event::World(WorldEvent::Ledger(notice)));
@@ -562,10 +566,12 @@ impl Desk {
 
     fn not_written(&mut self, what: &str, error: LedgerError) {
         tracing::error!(%error, what, "could not be written to the ledger");
-        if let LedgerError::Damaged { why } = error {
-            return self.set_aside(&why);
+        match error {
+            LedgerError::Damaged { why } => self.set_aside(&why),
+            // It was told when the ledger was opened.
+            LedgerError::ReadOnly if self.ledger.as_ref().is_some_and(|ledger| ledger.path().is_some()) => {}
+            error => self.tell_not_written(&error),
         }
-        self.tell_not_written(&error);
     }
 
     fn tell_not_written(&mut self, error: &LedgerError) {
