@@ -84,7 +84,10 @@ impl Teller {
         self.tell_collector(world.collector.as_ref());
         for account in &world.fleet.accounts {
             let trouble = account.trouble.iter().map(|trouble| trouble.value.line());
-            let now: Vec<String> = trouble.chain(account.problems.iter().map(ToString::to_string)).collect();
+            let bill = world.spending.billing.get(&account.name).and_then(|billing| billing.trouble.as_ref());
+            let bill = bill.map(|trouble| format!("what was billed is not known: {trouble}"));
+            let problems = account.problems.iter().map(ToString::to_string);
+            let now: Vec<String> = trouble.chain(problems).chain(bill).collect();
             let before = self.troubles.insert(account.name.clone(), now.clone()).unwrap_or_default();
             let name = format_args!("{}/{}", account.provider, account.name);
             for line in now.iter().filter(|line| !before.contains(line)) {
