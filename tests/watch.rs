@@ -102,6 +102,19 @@ fn an_account_in_trouble_is_told_once_and_so_is_its_recovery() {
     assert_eq!(stage.changes(), 0);
 }
 
+/// Our own figures stand until a provider's can be read; what cannot be is named by provider, account, request and
+/// field.
+#[test]
+fn a_bill_that_cannot_be_read_is_told() {
+    let stage = lone("podtrainer0001");
+    let record = r#"{"startTime":"2026-11-02T05:00:00Z","endTime":"2026-11-02T04:00:00Z","podId":"p","totalAmount":1}"#;
+    let body = format!(r#"{{"records":[{record}]}}"#);
+    let harm = Harm::Answer { status: 200, headers: vec![], content_type: "application/json", body };
+    stage.runpod.fault("GET", "/v2/billing/pods", 1, harm);
+    let watch = Watch::start(&stage.lab, &[]);
+    watch.wait_for("runpod/team: what was billed is not known: GET /v2/billing/pods: cannot read `records[0].endTime`");
+}
+
 /// Whoever comes second looks on; it collects as soon as the first one is dead, and what was spent adds up
 /// exactly across all of it.
 #[test]

@@ -76,9 +76,14 @@ impl Window {
             let list: wire::RecordList = answer.read()?;
             let (records, problems) = answer.rows::<R>("records", &list.records);
             bad = bad.take().or(problems.into_iter().next());
-            for record in records {
+            for (at, record) in records.into_iter().enumerate() {
                 let (from, to) = record.span();
-                if from < self.from || to > self.to || to <= from {
+                if to <= from {
+                    let message = format!("{to} is not after the startTime {from}");
+                    bad.get_or_insert_with(|| answer.problem(format!("records[{at}].endTime"), message));
+                    continue;
+                }
+                if from < self.from || to > self.to {
                     continue;
                 }
                 for (resource, product, component, amount) in record.parts() {

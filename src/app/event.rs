@@ -102,6 +102,10 @@ pub enum WorldEvent {
         op: OpId,
         by: Owner,
     },
+    /// Another file is the ledger now: whatever was written down before is not in it.
+    Reopened,
+    /// The ledger can be written again.
+    Writable,
     /// Something about the ledger that a person should know.
     Ledger(LedgerNotice),
     Intent(Intent),

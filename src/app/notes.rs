@@ -86,7 +86,11 @@ pub fn notes(
             notes.push(Note::Possible { currency, amount: amounts.possible });
         }
     }
-    notes.extend(balances.iter().filter_map(|change| unexplained(world, change)));
+    notes.extend(balances.iter().filter(|change| is_unexplained(world, change)).map(|change| Note::Unexplained {
+        account: change.account.clone(),
+        currency: change.first.currency,
+        amount: change.unexplained(),
+    }));
     for (&currency, amounts) in &total.0 {
         if !amounts.prepaid.is_zero() {
             notes.push(Note::Prepaid { currency, amount: amounts.prepaid, unused: amounts.unused });
@@ -137,14 +141,13 @@ fn since(world: &World, period: Period, answer: &Answer) -> Vec<Note> {
     }
 }
 
-/// What left an account and is in no book, from a sensible amount on.
-fn unexplained(world: &World, change: &BalanceChange) -> Option<Note> {
-    let (account, currency) = (&change.account, change.first.currency);
+/// Whether more left an account, or less, than the books can be off by.
+pub fn is_unexplained(world: &World, change: &BalanceChange) -> bool {
     let amount = change.unexplained();
     let size = if amount < Exact::ZERO { -amount } else { amount };
     let charged = change.charged.amount() * Decimal::new(TOLERATED_PERCENT, 2);
-    let burn = world.fleet.burn_of(account).burn.of(currency);
+    let burn = world.fleet.burn_of(&change.account).burn.of(change.first.currency);
     let burn = Exact::over(burn, Timestamp::UNIX_EPOCH, Timestamp::UNIX_EPOCH + TOLERATED_BURN);
     let tolerated = Exact::of(charged).max(burn).max(Exact::of(Decimal::new(1, 2)));
-    (size > tolerated).then(|| Note::Unexplained { account: account.clone(), currency, amount })
+    size > tolerated
 }

@@ -11,7 +11,7 @@ use super::setup::{self, Kind, Program, Setup};
 use super::{Common, Exit, Stop, warn};
 use crate::app::state::State;
 use crate::config::Language;
-use crate::rules::memory::Collector;
+use crate::rules::memory::{Collector, LedgerNotice};
 use crate::runtime::clock;
 use crate::runtime::ending::Ending;
 use crate::runtime::errand::Errand;
@@ -45,8 +45,8 @@ struct Teller {
     collector: Option<Collector>,
     /// What is wrong with an account.
     troubles: BTreeMap<AccountName, Vec<String>>,
-    /// So many notices about the ledger were told.
-    notices: usize,
+    /// What was told about the ledger and still holds.
+    notices: Vec<LedgerNotice>,
 }
 
 impl Teller {
@@ -56,7 +56,7 @@ impl Teller {
             language: setup.language,
             collector: None,
             troubles: BTreeMap::new(),
-            notices: 0,
+            notices: Vec::new(),
         }
     }
 
@@ -72,14 +72,22 @@ impl Teller {
 
     fn tell(&mut self, state: &State) {
         let world = &state.world;
-        for notice in world.ledger_notices.iter().skip(self.notices) {
-            self.say(self.language.ledger_notice(notice));
+        if world.ledger_notices != self.notices {
+            for notice in world.ledger_notices.iter().filter(|notice| !self.notices.contains(notice)) {
+                self.say(self.language.ledger_notice(notice));
+            }
+            if self.notices.iter().any(|notice| !world.ledger_notices.contains(notice)) {
+                self.say("the ledger is written again");
+            }
+            self.notices.clone_from(&world.ledger_notices);
         }
-        self.notices = world.ledger_notices.len();
         self.tell_collector(world.collector.as_ref());
         for account in &world.fleet.accounts {
             let trouble = account.trouble.iter().map(|trouble| trouble.value.line());
-            let now: Vec<String> = trouble.chain(account.problems.iter().map(ToString::to_string)).collect();
+            let bill = world.spending.billing.get(&account.name).and_then(|billing| billing.trouble.as_ref());
+            let bill = bill.map(|trouble| format!("what was billed is not known: {trouble}"));
+            let problems = account.problems.iter().map(ToString::to_string);
+            let now: Vec<String> = trouble.chain(problems).chain(bill).collect();
             let before = self.troubles.insert(account.name.clone(), now.clone()).unwrap_or_default();
             let name = format_args!("{}/{}", account.provider, account.name);
             for line in now.iter().filter(|line| !before.contains(line)) {

@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::{Durability, Ledger, LedgerError, books, journal, row};
+use crate::rules::earlier::{Earlier, Gone};
 use crate::rules::fleet::{GONE_SHOWN, Known, Row};
 use crate::rules::memory::{AccountMemory, Keep, LedgerNotice, Memory, Owner, Past};
 use crate::rules::saga::Operation;
@@ -28,8 +29,8 @@ const KEEP_ACCOUNT: &str = "
 
 const KEEP_RESOURCE: &str = "
     INSERT INTO resource (account, kind, id, generation, name, phase,
-                          first_seen, last_seen, missing_since, absences, gone_at, state)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+                          first_seen, last_seen, missing_since, absences, gone_at, state, created_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
     ON CONFLICT (account, kind, id, generation) DO UPDATE SET
         name = excluded.name,
         phase = excluded.phase,
@@ -38,7 +39,8 @@ const KEEP_RESOURCE: &str = "
         missing_since = excluded.missing_since,
         absences = excluded.absences,
         gone_at = excluded.gone_at,
-        state = excluded.state";
+        state = excluded.state,
+        created_at = excluded.created_at";
 
 const KEEP_SETTING: &str = "
     INSERT INTO setting (account, kind, id, generation, protected, mine, project)
@@ -56,6 +58,9 @@ const ACCOUNTS: &str = "SELECT state FROM account ORDER BY name";
 const RESOURCES: &str = "
     SELECT account, kind, id, generation, first_seen, last_seen, missing_since, absences, gone_at, state
     FROM resource WHERE gone_at IS NULL OR gone_at > $1";
+
+const GONE: &str = "
+    SELECT account, kind, id, generation, created_at FROM resource WHERE gone_at IS NOT NULL";
 
 const SETTINGS: &str = "SELECT account, kind, id, generation, protected, mine, project FROM setting";
 
@@ -103,7 +108,30 @@ impl Ledger {
         let notices = if rows > 0 { vec![LedgerNotice::Unreadable { rows }] } else { Vec::new() };
         let running = recall.rows(books::OPEN, params![], books::open_line)?;
         let billed_to = recall.rows(books::BILLED_TO, params![], books::billed_to)?.into_iter().collect();
-        Ok((Memory { accounts, instances, storage, settings, running, billed_to, unfinished, recent }, notices))
+        let earlier = Earlier::default();
+        Ok((
+            Memory { accounts, instances, storage, earlier, settings, running, billed_to, unfinished, recent },
+            notices,
+        ))
+    }
+
+    /// What is gone, for whoever takes in what providers list: an id that comes back may be another machine. Nothing
+    /// of a newer ledger, in which nobody writes.
+    pub fn earlier(&self) -> Result<Earlier, LedgerError> {
+        let mut earlier = Earlier::default();
+        if self.read_only {
+            return Ok(earlier);
+        }
+        let mut statement = self.main.prepare(GONE)?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let kind = row::text(row, 1).and_then(row::kind);
+            if let (Some(account), Some(kind), Some(id)) = (row::text(row, 0), kind, row::text(row, 2)) {
+                let created_at = row::text(row, 4).and_then(|text| text.parse().ok());
+                earlier.note(account, kind, id, Gone { generation: row.get(3)?, created_at });
+            }
+        }
+        Ok(earlier)
     }
 
     /// Every account and resource that was ever seen. What this version cannot read is left out.
@@ -193,6 +221,7 @@ fn keep_one<T: Row + Serialize>(
         known.absences,
         known.gone_at.map(row::millis),
         row::write(&known.row.settled())?,
+        known.row.created_at().map(|at| at.to_string()),
     ])?;
     Ok(())
 }
@@ -373,6 +402,37 @@ mod tests {
         assert_eq!(phase, "gone");
     }
 
+    /// An id that comes back may be another machine: what is gone is told apart by when it was created, to the last
+    /// digit. Rows that cannot be read tell at least their generation.
+    #[test]
+    fn of_what_is_gone_the_latest_generation_and_its_creation_are_told() {
+        let mut ledger = Ledger::in_memory().unwrap();
+        let gone = |id: &str, generation, created_at: Option<&str>| {
+            let mut known = known_instance(id);
+            known.identity.generation = generation;
+            known.row.created_at = created_at.map(|text| text.parse().unwrap());
+            known.gone_at = Some(at("09:00"));
+            known
+        };
+        let exact = "2026-11-01T08:00:00.123456789Z";
+        let rows = vec![
+            gone("a", 0, Some("2026-10-01T08:00:00Z")),
+            gone("a", 1, Some(exact)),
+            gone("b", 0, None),
+            gone("odd", 3, None),
+            known_instance("here"),
+        ];
+        ledger.keep(&keep(rows)).unwrap();
+        ledger.main.execute("UPDATE resource SET state = 'no JSON' WHERE id = 'odd'", []).unwrap();
+        let earlier = ledger.earlier().unwrap();
+        let of = |id: &str| earlier.of(&identity(ResourceKind::Instance, id));
+        let told = |generation, created_at: Option<&str>| {
+            Some(Gone { generation, created_at: created_at.map(|text| text.parse().unwrap()) })
+        };
+        assert_eq!(of("a"), told(1, Some(exact)));
+        assert_eq!((of("b"), of("odd"), of("here")), (told(0, None), told(3, None), None));
+    }
+
     #[test]
     fn the_past_holds_what_is_gone_beside_what_is_there() {
         let mut ledger = Ledger::in_memory().unwrap();
@@ -488,6 +548,7 @@ mod tests {
         let ledger = Ledger::in_memory().unwrap();
         for (sql, index) in [
             (RESOURCES.replace("$1", "0"), "resource_by_end"),
+            (GONE.to_owned(), "USING COVERING INDEX resource_by_end"),
             (UNFINISHED.to_owned(), "operation_by_end"),
             (RECENTLY_ENDED.replace("$1", "200"), "operation_by_end"),
         ] {

@@ -183,11 +183,36 @@ impl Ledger {
         for connection in [Some(&self.main), self.durable.as_ref()].into_iter().flatten() {
             open::keep_log(connection, true)?;
         }
-        let zone = self.zone.clone();
-        *self = Ledger { read_only: true, zone: zone.clone(), ..Ledger::in_memory()? };
+        let mut nowhere = Ledger::in_memory()?;
+        nowhere.read_only = true;
+        self.become_other(nowhere);
         let (ledger, notices) = open::replace(place, why, now, &open::Schema::current())?;
-        *self = Ledger { zone, ..ledger };
+        self.become_other(ledger);
         Ok(notices)
+    }
+
+    /// Goes on with what is at the ledger's path, should that be another file by now than the one that is open, or
+    /// none: another process set it aside, or a person moved it. `None` while it is the same. After an error this
+    /// ledger is as it was.
+    pub fn reopen(&mut self, now: Timestamp) -> Result<Option<Vec<LedgerNotice>>, LedgerError> {
+        let Some(place) = &self.place else { return Ok(None) };
+        match place.check() {
+            Ok(()) => return Ok(None),
+            Err(LedgerError::Moved { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        let (ledger, notices) = open::open_in(open::parent(&place.path), now, &open::Schema::current())?;
+        if ledger.place.is_none() {
+            return Err(LedgerError::Moved { path: place.path.clone() });
+        }
+        self.become_other(ledger);
+        Ok(Some(notices))
+    }
+
+    fn become_other(&mut self, other: Ledger) {
+        let zone = std::mem::replace(&mut self.zone, TimeZone::UTC);
+        *self = other;
+        self.zone = zone;
     }
 
     /// The file; `None` for a ledger in memory.

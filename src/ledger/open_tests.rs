@@ -289,6 +289,9 @@ fn an_older_ledger_is_copied_before_its_layout_changes() {
 fn a_ledger_of_the_first_layout_keeps_its_rows_and_gets_books() {
     let (dir, present) = (folder(), folder());
     filled(&present);
+    let mut gone = known_instance("pod-40");
+    gone.gone_at = Some(at("01:00"));
+    open(&present).keep(&keep(vec![gone])).unwrap();
     let first = || (Schema::current().migrations)().into_iter().filter(|step| step.version() == 1).collect();
     let mut old = Connection::open(file(&dir)).unwrap();
     old.pragma_update(None, "application_id", APPLICATION_ID).unwrap();
@@ -297,7 +300,8 @@ fn a_ledger_of_the_first_layout_keeps_its_rows_and_gets_books() {
     old.execute_batch(
         "INSERT INTO account SELECT * FROM present.account;
         UPDATE account SET state = json_remove(state, '$.row.billed_to', '$.row.unwatched_noted');
-        INSERT INTO resource SELECT * FROM present.resource;
+        INSERT INTO resource SELECT account, kind, id, generation, name, phase, first_seen, last_seen, missing_since,
+            absences, gone_at, state FROM present.resource;
         INSERT INTO setting SELECT * FROM present.setting;",
     )
     .unwrap();
@@ -307,6 +311,8 @@ fn a_ledger_of_the_first_layout_keeps_its_rows_and_gets_books() {
     let backup = beside(&file(&dir), ".backup-v1");
     assert_eq!(notices, [LedgerNotice::BackedUp { kept_as: backup.display().to_string() }]);
     assert_eq!(known(&mut ledger), (40, vec!["vision".to_owned()]));
+    let gone = ledger.earlier().unwrap().of(&identity(ResourceKind::Instance, "pod-40")).unwrap();
+    assert_eq!(gone.created_at, known_instance("pod-40").row.created_at);
     ledger.keep(&spent("pod-00", at("08:00"), at("09:00"))).unwrap();
     let summed = ledger.sum_up("2026-11-30".parse().unwrap()).unwrap();
     assert_eq!(summed.rows.len(), 40);

@@ -16,6 +16,7 @@ use providers::money::{Burn, Rate};
 use providers::provider::{Found, Part, Poll, Reading};
 use serde::{Deserialize, Serialize};
 
+use super::earlier::{Earlier, Gone};
 use super::schedule::{self, Pacing};
 
 /// A provider tells its time to the second, and its answer takes its way: less than this is no other time.
@@ -325,8 +326,8 @@ pub struct Fleet {
     pub accounts: Vec<Account>,
     pub instances: BTreeMap<Identity, Known<Instance>>,
     pub storage: BTreeMap<Identity, Known<StorageItem>>,
-    /// What was pruned, with its created-at: an id that comes back may be another machine.
-    pub earlier: BTreeMap<Identity, Option<Timestamp>>,
+    /// What was pruned: an id that comes back may be another machine.
+    pub earlier: Earlier,
 }
 
 impl Fleet {
@@ -658,16 +659,13 @@ fn certain(rates: &Rates) -> impl Iterator<Item = Rate> {
 }
 
 /// Whether anything went.
-fn prune<T: Row>(
-    known: &mut BTreeMap<Identity, Known<T>>,
-    earlier: &mut BTreeMap<Identity, Option<Timestamp>>,
-    now: Timestamp,
-) -> bool {
+fn prune<T: Row>(known: &mut BTreeMap<Identity, Known<T>>, earlier: &mut Earlier, now: Timestamp) -> bool {
     let before = known.len();
     known.retain(|identity, known| {
         let goes = known.gone_at.is_some_and(|at| now.duration_since(at) >= GONE_SHOWN);
         if goes {
-            earlier.insert(identity.clone(), known.row.created_at());
+            let gone = Gone { generation: identity.generation, created_at: known.row.created_at() };
+            earlier.note(identity.account.as_str(), identity.kind, identity.id.as_str(), gone);
         }
         !goes
     });
@@ -710,7 +708,7 @@ struct List<'a> {
     asked_at: Timestamp,
     /// What it leaves out counts as absent.
     trusted: bool,
-    earlier: &'a BTreeMap<Identity, Option<Timestamp>>,
+    earlier: &'a Earlier,
     now: Timestamp,
 }
 
@@ -775,12 +773,12 @@ impl<T: Row> Table<T> for BTreeMap<Identity, Known<T>> {
         let now = list.now;
         let [first, last] = generations::<T>(list.account, row.id());
         let Some((_, known)) = self.range_mut(&first..=&last).next_back() else {
-            let Some((before, then)) = list.earlier.range(&first..=&last).next_back() else {
+            let Some(Gone { generation, created_at }) = list.earlier.of(&first) else {
                 return self.appear(first, row, now, consequences);
             };
-            let rises = u32::from(is_another(*then, row.created_at()));
-            row.set_created_at(row.created_at().or(*then));
-            let identity = Identity { generation: before.generation + rises, ..first };
+            let rises = u32::from(is_another(created_at, row.created_at()));
+            row.set_created_at(row.created_at().or(created_at));
+            let identity = Identity { generation: generation + rises, ..first };
             return self.appear(identity, row, now, consequences);
         };
         // A list that was asked for before something was proven gone may still hold it.

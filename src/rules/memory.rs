@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use providers::model::{AccountName, Balance, Identity, Instance, ProviderName, ResourceKind, StorageItem, Tenant};
 use serde::{Deserialize, Serialize};
 
+use super::earlier::Earlier;
 use super::fleet::{AsOf, Known};
 use super::saga::Operation;
 use super::settings::Setting;
@@ -60,6 +61,9 @@ pub struct Memory {
     pub accounts: Vec<AccountMemory>,
     pub instances: Vec<Known<Instance>>,
     pub storage: Vec<Known<StorageItem>>,
+    /// What is gone. Only who collects is told of it.
+    #[serde(default)]
+    pub earlier: Earlier,
     #[serde(skip)]
     pub settings: BTreeMap<Identity, Setting>,
     /// What was being charged.

@@ -16,6 +16,7 @@ use super::{Outbox, clock};
 use crate::app::Event;
 use crate::app::event::{ViewEvent, WorldEvent};
 use crate::ledger::{self, Ledger, LedgerError};
+use crate::rules::earlier::Earlier;
 use crate::rules::memory::{Collector, Keep, LedgerNotice, Memory, Owner, Past};
 use crate::rules::saga::{OpId, Operation};
 use crate::rules::settings::Setting;
@@ -39,12 +40,7 @@ enum Work {
     UseZone(TimeZone),
     /// A day, and the number of the question.
     SumUp(Date, u64),
-    KeepBilled {
-        account: AccountName,
-        from: Timestamp,
-        to: Timestamp,
-        lines: Vec<BilledLine>,
-    },
+    KeepBilled(Billed),
     Assign(Vec<Assignment>),
     NoteUnwatched(Vec<AccountName>),
     Rename {
@@ -66,6 +62,36 @@ enum Work {
     End {
         release: bool,
     },
+}
+
+/// All that a provider billed in a time.
+struct Billed {
+    account: AccountName,
+    from: Timestamp,
+    to: Timestamp,
+    lines: Vec<BilledLine>,
+}
+
+/// What is written down later when it cannot be now.
+enum Entry {
+    Look(Box<Keep>),
+    Billed(Billed),
+}
+
+impl Entry {
+    /// Whether it tells nothing that the other one, which came later, does not tell as well.
+    fn is_in(&self, later: &Entry) -> bool {
+        match (self, later) {
+            (Entry::Look(one), Entry::Look(other)) => {
+                let nothing_new = one.entries.is_empty() && one.instances.is_empty() && one.storage.is_empty();
+                nothing_new && one.account.name == other.account.name
+            }
+            (Entry::Billed(one), Entry::Billed(other)) => {
+                one.account == other.account && one.from >= other.from && one.to <= other.to
+            }
+            _ => false,
+        }
+    }
 }
 
 /// Who asked what was spent.
@@ -116,7 +142,7 @@ impl Keeper {
         self.put(Work::SumUp(day, asked));
     }
     pub fn keep_billed(&self, account: AccountName, from: Timestamp, to: Timestamp, lines: Vec<BilledLine>) {
-        self.put(Work::KeepBilled { account, from, to, lines });
+        self.put(Work::KeepBilled(Billed { account, from, to, lines }));
     }
     pub fn assign(&self, assignments: Vec<Assignment>) {
         self.put(Work::Assign(assignments));
@@ -243,13 +269,27 @@ struct Desk {
     /// The books are being added up, a piece whenever there is nothing else to do.
     adding_up: bool,
     /// What could not be written, a full disk for instance: first in the order of its coming, once it can be.
-    waiting: VecDeque<Box<Keep>>,
+    waiting: VecDeque<Entry>,
+    /// It was told that something could not be written.
+    failing: bool,
+    /// The day of which the sums were told last.
+    summed: Option<Date>,
 }
 
 impl Desk {
     fn new(ledger: Option<Ledger>, owner: Owner, outbox: Outbox) -> Self {
-        let (collector, forestalled, waiting) = (None, BTreeSet::new(), VecDeque::new());
-        Desk { ledger, owner, outbox, collector, forestalled, recalled: false, adding_up: false, waiting }
+        Desk {
+            ledger,
+            owner,
+            outbox,
+            collector: None,
+            forestalled: BTreeSet::new(),
+            recalled: false,
+            adding_up: false,
+            waiting: VecDeque::new(),
+            failing: false,
+            summed: None,
+        }
     }
 
     fn serve(mut self, todo: mpsc::Receiver<Work>) {
@@ -266,7 +306,7 @@ impl Desk {
             match work {
                 Work::Claim => self.claim(),
                 Work::Recall => self.recall(),
-                Work::Keep(keep) => self.keep(keep),
+                Work::Keep(keep) => self.keep(Entry::Look(keep)),
                 Work::Set(identity, setting) => {
                     self.write("a setting", |ledger| ledger.set(&identity, &setting));
                 }
@@ -274,7 +314,7 @@ impl Desk {
                     self.write("the time zone", |ledger| ledger.use_zone(zone));
                 }
                 Work::SumUp(day, asked) => self.sum_up(day, asked),
-                Work::KeepBilled { account, from, to, lines } => self.keep_billed(account, from, to, &lines),
+                Work::KeepBilled(billed) => self.keep(Entry::Billed(billed)),
                 Work::Assign(assignments) => {
                     self.write("projects", |ledger| ledger.assign(&assignments));
                 }
@@ -321,6 +361,12 @@ impl Desk {
     }
 
     fn claim(&mut self) {
+        match self.ledger.as_mut().map(|ledger| ledger.reopen(clock::now())) {
+            // The state claims it then.
+            Some(Ok(Some(notices))) => return self.begin_anew(notices),
+            Some(Err(error)) => self.not_written("the claim", error),
+            Some(Ok(None)) | None => {}
+        }
         let owner = self.owner.clone();
         let collector = match self.ledger.as_mut() {
             None => Collector::Us,
@@ -382,12 +428,18 @@ impl Desk {
         self.keep_all(None);
         // What was charged since then is charged again from what is recalled on.
         self.waiting.clear();
-        let recalled = self.ledger.as_mut().map(|ledger| ledger.recall(clock::now()));
+        let us = self.collector == Some(Collector::Us);
+        let recalled = self.ledger.as_mut().map(|ledger| {
+            let (memory, notices) = ledger.recall(clock::now())?;
+            let earlier = if us { ledger.earlier()? } else { Earlier::default() };
+            Ok::<_, LedgerError>((Memory { earlier, ..memory }, notices))
+        });
         let (mut memory, notices) = match recalled {
             None => Default::default(),
             Some(Ok(recalled)) => recalled,
             Some(Err(error)) => {
                 tracing::error!(%error, "the ledger cannot be read");
+                self.failing = true;
                 (Default::default(), vec![LedgerNotice::NotWritable { why: error.to_string() }])
             }
         };
@@ -397,14 +449,15 @@ impl Desk {
     }
 
     fn sum_up(&mut self, day: Date, asked: u64) {
-        // They are asked for anew when they are whole.
-        if self.adding_up {
+        // They are asked for anew when they are whole. What waits stands in those that were told, and not in the books.
+        if self.adding_up || (!self.waiting.is_empty() && self.summed == Some(day)) {
             return;
         }
         // Without an answer the sums are unknown: nobody takes them for zero.
         match self.ledger.as_mut().map(|ledger| ledger.sum_up(day)) {
             None => {}
             Some(Ok(summed)) => {
+                self.summed = Some(day);
                 self.outbox.put(Event::World(WorldEvent::Summed(Box::new(Summed { asked, ..summed }))));
             }
             Some(Err(error)) => tracing::error!(%error, "the books cannot be added up"),
@@ -435,13 +488,24 @@ impl Desk {
     fn set_aside(&mut self, why: &str) {
         let Some(ledger) = self.ledger.as_mut() else { return };
         match ledger.set_aside(why, clock::now()) {
-            Ok(notices) => {
-                for notice in notices {
-                    self.outbox.put(Event::World(WorldEvent::Ledger(notice)));
-                }
+            Ok(notices) => self.begin_anew(notices),
+            Err(error) => {
+                tracing::error!(%error, "a damaged ledger could not be set aside");
+                self.tell_not_written(&error);
             }
-            Err(error) => tracing::error!(%error, "a damaged ledger could not be set aside"),
         }
+    }
+
+    /// Another file is the ledger now. What waits is charged again from what that one knows.
+    fn begin_anew(&mut self, notices: Vec<LedgerNotice>) {
+        tracing::warn!("another file is the ledger now");
+        self.waiting.clear();
+        (self.collector, self.summed) = (None, None);
+        self.written();
+        for notice in notices {
+            self.outbox.put(Event::World(WorldEvent::Ledger(notice)));
+        }
+        self.outbox.put(Event::World(WorldEvent::Reopened));
     }
 
     fn record(&mut self, operation: &Operation, then: Option<OnDisk>) {
@@ -479,29 +543,40 @@ impl Desk {
         }
     }
 
-    /// Writes down what a poll changed, after all that could not be written before it.
-    fn keep(&mut self, keep: Box<Keep>) {
-        let idle = |keep: &Keep| keep.entries.is_empty() && keep.instances.is_empty() && keep.storage.is_empty();
-        let last = self.waiting.back().filter(|last| last.account.name == keep.account.name);
-        if last.is_some_and(|last| idle(last) && idle(&keep)) {
-            self.waiting.pop_back();
-        }
-        self.keep_all(Some(keep));
+    /// Writes down what a poll changed or a provider billed, after all that could not be written before it.
+    fn keep(&mut self, entry: Entry) {
+        self.waiting.retain(|waiting| !waiting.is_in(&entry));
+        self.keep_all(Some(entry));
     }
 
     /// Writes down all that waits, and then what is new.
-    fn keep_all(&mut self, new: Option<Box<Keep>>) {
+    fn keep_all(&mut self, new: Option<Entry>) {
         let late = !self.waiting.is_empty();
         self.waiting.extend(new);
-        while let Some(keep) = self.waiting.pop_front() {
-            let kept = self.ledger.as_mut().map(|ledger| ledger.keep(&keep));
-            let Some(Err(error)) = kept else { continue };
-            let passes = error.may_pass();
-            self.not_written("the fleet", error);
-            if passes {
-                self.waiting.push_front(keep);
-                return;
+        while let Some(entry) = self.waiting.pop_front() {
+            let Some(ledger) = self.ledger.as_mut() else { continue };
+            let (what, kept) = match &entry {
+                Entry::Look(keep) => ("the fleet", ledger.keep(keep)),
+                Entry::Billed(Billed { account, from, to, lines }) => {
+                    ("what was billed", ledger.import_billed(account, *from, *to, lines))
+                }
+            };
+            match (kept, entry) {
+                (Ok(()), Entry::Look(_)) => {}
+                (Ok(()), Entry::Billed(Billed { account, to, .. })) => {
+                    self.outbox.put(Event::World(WorldEvent::BilledKept { account, to }));
+                }
+                (Err(error), entry) => {
+                    let passes = error.may_pass();
+                    self.not_written(what, error);
+                    if passes {
+                        self.waiting.push_front(entry);
+                        return;
+                    }
+                    continue;
+                }
             }
+            self.written();
         }
         // The sums that were told lack what has just been written.
         if late {
@@ -509,25 +584,32 @@ impl Desk {
         }
     }
 
-    fn keep_billed(&mut self, account: AccountName, from: Timestamp, to: Timestamp, lines: &[BilledLine]) {
-        if self.write("what was billed", |ledger| ledger.import_billed(&account, from, to, lines)) {
-            self.outbox.put(Event::World(WorldEvent::BilledKept { account, to }));
+    fn write(&mut self, what: &str, write: impl FnOnce(&mut Ledger) -> Result<(), LedgerError>) {
+        if let Some(Err(error)) = self.ledger.as_mut().map(write) {
+            self.not_written(what, error);
         }
     }
 
-    /// Whether it was written.
-    fn write(&mut self, what: &str, write: impl FnOnce(&mut Ledger) -> Result<(), LedgerError>) -> bool {
-        match self.ledger.as_mut().map(write) {
-            Some(Err(error)) => self.not_written(what, error),
-            Some(Ok(())) => return true,
-            None => {}
-        }
-        false
-    }
-
-    fn not_written(&self, what: &str, error: LedgerError) {
+    fn not_written(&mut self, what: &str, error: LedgerError) {
         tracing::error!(%error, what, "could not be written to the ledger");
+        match error {
+            LedgerError::Damaged { why } => self.set_aside(&why),
+            // It was told when the ledger was opened.
+            LedgerError::ReadOnly if self.ledger.as_ref().is_some_and(|ledger| ledger.path().is_some()) => {}
+            error => self.tell_not_written(&error),
+        }
+    }
+
+    fn tell_not_written(&mut self, error: &LedgerError) {
+        self.failing = true;
         self.outbox.put(Event::World(WorldEvent::Ledger(LedgerNotice::NotWritable { why: error.to_string() })));
+    }
+
+    /// What could not be written is: nothing else was told that still holds.
+    fn written(&mut self) {
+        if self.waiting.is_empty() && std::mem::take(&mut self.failing) {
+            self.outbox.put(Event::World(WorldEvent::Writable));
+        }
     }
 }
 
@@ -584,248 +666,5 @@ fn process_is_alive(_: u32) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::ledger::samples::{at, done, folder, keep, operation, owner, sending, spent};
-    use crate::rules::saga::Step;
-    use crate::runtime::Inbox;
-
-    fn desk(ledger: Option<Ledger>, owner: Owner, outbox: Outbox) -> Desk {
-        Desk::new(ledger, owner, outbox)
-    }
-
-    async fn record_and_send(state_dir: PathBuf) -> (bool, Vec<Event>) {
-        let (mut inbox, outbox) = Inbox::new();
-        let keeper = Keeper::start(state_dir, owner(std::process::id()), outbox, false).unwrap();
-        let (sent, heard) = mpsc::channel();
-        let then: OnDisk = Box::new(move || sent.send(()).unwrap());
-        keeper.record(Box::new(operation(1, sending())), Some(then));
-        keeper.end(false);
-        let told = std::iter::from_fn(|| inbox.ready()).collect();
-        (heard.try_recv().is_ok(), told)
-    }
-
-    /// A full disk for a while costs nothing: what was looked at meanwhile is written down afterwards, in its order,
-    /// and the sums are told again.
-    #[test]
-    fn what_could_not_be_written_is_written_once_it_can_be() {
-        let dir = folder();
-        let (ledger, _) = Ledger::open(dir.path(), at("10:00")).unwrap();
-        let (mut inbox, outbox) = Inbox::new();
-        let mut desk = desk(Some(ledger), owner(std::process::id()), outbox);
-        let day: Date = "2026-11-30".parse().unwrap();
-        desk.sum_up(day, 1);
-        let path = dir.path().join("ledger.sqlite");
-        assert_eq!(desk.ledger.as_ref().unwrap().path(), Some(path.as_path()));
-        let elsewhere = dir.path().join("elsewhere");
-        std::fs::rename(&path, &elsewhere).unwrap();
-        desk.keep(Box::new(spent("a", at("10:00"), at("11:00"))));
-        for _ in 0..5 {
-            desk.keep(Box::new(keep(vec![])));
-        }
-        desk.keep(Box::new(spent("a", at("11:00"), at("12:00"))));
-        assert_eq!(desk.waiting.len(), 3, "looks that changed nothing are one");
-        std::fs::rename(&elsewhere, &path).unwrap();
-        desk.keep(Box::new(keep(vec![])));
-        assert_eq!(desk.waiting.len(), 0);
-        let mut told: Vec<Event> = std::iter::from_fn(|| inbox.ready()).collect();
-        assert_eq!(told.last(), Some(&Event::World(WorldEvent::AddedUp)), "they are asked for anew");
-        desk.sum_up(day, 2);
-        told.extend(std::iter::from_fn(|| inbox.ready()));
-        let sums: Vec<String> = told
-            .iter()
-            .filter_map(|event| match event {
-                Event::World(WorldEvent::Summed(summed)) => {
-                    Some(summed.today.of(providers::money::Currency::USD).total().amount().to_string())
-                }
-                _ => None,
-            })
-            .collect();
-        assert_eq!(sums, ["0", "4"], "{told:?}");
-    }
-
-    /// Whoever collects meanwhile goes on from what is written: what waits here would be of the same time.
-    #[test]
-    fn what_waits_is_dropped_when_another_process_collects() {
-        let dir = folder();
-        let (mut ledger, _) = Ledger::open(dir.path(), at("10:00")).unwrap();
-        let other = owner(1);
-        ledger.claim(&other, clock::now(), CLAIM, &|_| true).unwrap();
-        let (_inbox, outbox) = Inbox::new();
-        let mut desk = desk(Some(ledger), owner(std::process::id()), outbox);
-        desk.waiting.push_back(Box::new(spent("a", at("10:00"), at("11:00"))));
-        desk.claim();
-        assert!(desk.waiting.is_empty());
-        assert!(desk.ledger.unwrap().sum_up("2026-11-30".parse().unwrap()).unwrap().today.is_empty());
-    }
-
-    /// What was billed is known once it is in the books: until then it is asked for again.
-    #[test]
-    fn what_was_billed_is_told_to_be_known_once_it_is_written() {
-        let dir = folder();
-        let (mut ledger, _) = Ledger::open(dir.path(), at("10:00")).unwrap();
-        ledger.keep(&keep(vec![])).unwrap();
-        let (mut inbox, outbox) = Inbox::new();
-        let mut desk = desk(Some(ledger), owner(std::process::id()), outbox);
-        let (path, elsewhere) = (dir.path().join("ledger.sqlite"), dir.path().join("elsewhere"));
-        let mut import = || {
-            desk.keep_billed("team".into(), at("09:00"), at("10:00"), &[]);
-            let told: Vec<Event> = std::iter::from_fn(|| inbox.ready()).collect();
-            told.iter()
-                .any(|event| matches!(event, Event::World(WorldEvent::BilledKept { to, .. }) if *to == at("10:00")))
-        };
-        std::fs::rename(&path, &elsewhere).unwrap();
-        assert!(!import());
-        std::fs::rename(&elsewhere, &path).unwrap();
-        assert!(import());
-    }
-
-    /// Safety: nothing is sent before it is on the disk, and a ledger that lives in memory never is.
-    #[tokio::test]
-    async fn nothing_is_sent_on_the_word_of_a_ledger_in_memory() {
-        let dir = folder();
-        let (sent, told) = record_and_send(dir.path().join("state")).await;
-        assert!(sent && told.is_empty(), "{told:?}");
-
-        let file = dir.path().join("a-file");
-        std::fs::write(&file, "").unwrap();
-        let (sent, told) = record_and_send(file).await;
-        assert!(!sent);
-        let not_recorded = |event: &Event| matches!(event, Event::World(WorldEvent::NotRecorded { .. }));
-        assert!(told.iter().any(not_recorded), "{told:?}");
-    }
-
-    /// After a change of zone: what waits for whole sums is answered when they are, and nothing waits for it.
-    #[tokio::test]
-    async fn sums_are_told_when_the_books_are_added_up_in_the_zone() {
-        let dir = folder();
-        let (mut ledger, _) = Ledger::open(dir.path(), at("10:00")).unwrap();
-        // The last day of November here is the first of December there, from 16:00 on.
-        let (from, to) = (at("15:00"), at("20:00"));
-        ledger.keep(&spent("a", from, to)).unwrap();
-        drop(ledger);
-
-        let (mut inbox, outbox) = Inbox::new();
-        let keeper = Keeper::start(dir.path().to_owned(), owner(std::process::id()), outbox, false).unwrap();
-        keeper.use_zone(TimeZone::get("Asia/Shanghai").unwrap());
-        keeper.claim();
-        keeper.sum_up("2026-12-01".parse().unwrap(), 1);
-        keeper.recall();
-        let mut told = Vec::new();
-        let summed = loop {
-            match inbox.next().await.unwrap() {
-                Event::World(WorldEvent::Summed(summed)) => break summed,
-                Event::World(WorldEvent::AddedUp) => keeper.sum_up("2026-12-01".parse().unwrap(), 2),
-                other => told.push(other),
-            }
-        };
-        assert!(matches!(
-            told[..],
-            [Event::World(WorldEvent::Collector(_)), Event::World(WorldEvent::Remembered { .. })]
-        ));
-        assert_eq!(summed.asked, 2, "what was not whole was not told");
-        let month = summed.month.of(providers::money::Currency::USD);
-        assert_eq!(month.total().amount().to_string(), "8");
-        keeper.end(true);
-        let (ledger, _) = Ledger::open(dir.path(), at("10:00")).unwrap();
-        assert!(ledger.is_unfinished().unwrap(), "they are those of the other zone");
-    }
-
-    /// A write of another process that takes long makes nobody the collector who was none.
-    #[test]
-    fn a_busy_ledger_leaves_the_collector_who_it_was() {
-        let other = Collector::Other { owner: owner(7), until: at("10:00") };
-        assert_eq!(collector(Err(LedgerError::Busy), Some(other.clone())), other);
-        assert_eq!(collector(Err(LedgerError::Busy), None), Collector::Us);
-        assert_eq!(collector(Err(LedgerError::ReadOnly), Some(other.clone())), Collector::Us);
-        assert_eq!(collector(Ok(other.clone()), Some(Collector::Us)), other);
-    }
-
-    /// After a power cut the number of the process may belong to another one.
-    #[cfg(target_os = "linux")]
-    #[test]
-    fn a_process_that_began_after_the_action_has_it_not_in_hand() {
-        let began = process_began(std::process::id()).unwrap();
-        let orphaned = |began_at| {
-            let operation = Operation { began_at, ..operation(1, sending()) };
-            is_orphaned(&operation, &owner(std::process::id()), &owner(1))
-        };
-        assert!(!orphaned(began));
-        assert!(orphaned(began - SignedDuration::from_hours(1)));
-    }
-
-    /// Safety: an action under way is never forgotten, also when its process ends beside a collector.
-    #[cfg(unix)]
-    #[tokio::test]
-    async fn who_collects_is_told_what_a_dead_process_of_this_host_left() {
-        let dir = folder();
-        let (mut ledger, _) = Ledger::open(dir.path(), at("10:00")).unwrap();
-        let (us, dead) = (owner(std::process::id()), owner(i32::MAX as u32));
-        let elsewhere = Owner { host: "elsewhere".to_owned(), ..dead.clone() };
-        for (id, owner) in [(1, &us), (2, &dead), (3, &elsewhere)] {
-            ledger.record(&operation(id, sending()), owner, at("10:00")).unwrap();
-        }
-        let (mut inbox, outbox) = Inbox::new();
-        desk(Some(ledger), us, outbox).claim();
-        let collector = Event::World(WorldEvent::Collector(Collector::Us));
-        let orphaned = Event::World(WorldEvent::Orphaned(vec![(operation(2, sending()), dead)]));
-        assert_eq!(std::iter::from_fn(|| inbox.ready()).collect::<Vec<_>>(), [collector, orphaned]);
-    }
-
-    /// Safety: what was not begun is not sent either, even when the other one ends before the state heard of it.
-    #[cfg(unix)]
-    #[tokio::test]
-    async fn an_action_that_came_second_is_never_sent() {
-        let dir = folder();
-        let looking = |id| operation(id, Step::Checking { looks: 1, next_look: None });
-        // The parent of this process lives as long as it does.
-        let other = owner(std::os::unix::process::parent_id());
-        let began_at = clock::now();
-        let (mut theirs, _) = Ledger::open(dir.path(), began_at).unwrap();
-        let first = Operation { began_at, ..looking(1) };
-        theirs.record(&first, &other, began_at).unwrap();
-
-        let (mut inbox, outbox) = Inbox::new();
-        let (ours, _) = Ledger::open(dir.path(), began_at).unwrap();
-        let mut desk = desk(Some(ours), owner(std::process::id()), outbox);
-        desk.record(&looking(2), None);
-        let forestalled = Event::World(WorldEvent::Forestalled { op: OpId(2), by: other.clone() });
-        assert_eq!(inbox.ready(), Some(forestalled));
-
-        theirs.record(&Operation { step: done("10:01"), ..first }, &other, began_at).unwrap();
-        desk.record(&operation(2, sending()), Some(Box::new(|| panic!("it was sent"))));
-        desk.record(&operation(2, done("10:01")), None);
-        assert_eq!(inbox.ready(), None);
-        let steps: Vec<String> = theirs.journal(OpId(2)).unwrap().into_iter().map(|line| line.step).collect();
-        assert_eq!(steps, ["ended"]);
-    }
-
-    /// What is overdue, and what nobody sees to any more, stands in nobody's way.
-    #[cfg(unix)]
-    #[tokio::test]
-    async fn an_action_begins_beside_what_is_overdue_or_was_left() {
-        let overdue = Step::Overdue { since: at("10:03"), doubt: None, absences: 0, next_look: None };
-        let alive = owner(std::os::unix::process::parent_id());
-        for (step, by) in [(overdue, alive), (sending(), owner(i32::MAX as u32))] {
-            let mut ledger = Ledger::in_memory().unwrap();
-            ledger.record(&Operation { began_at: clock::now(), ..operation(1, step) }, &by, at("10:00")).unwrap();
-            let (mut inbox, outbox) = Inbox::new();
-            let mut desk = desk(Some(ledger), owner(std::process::id()), outbox);
-            desk.record(&operation(2, Step::Checking { looks: 1, next_look: None }), None);
-            assert_eq!(inbox.ready(), None);
-            assert_eq!(desk.ledger.unwrap().journal(OpId(2)).unwrap().len(), 1);
-        }
-    }
-
-    /// An audit that finds nothing says that nothing was ever done.
-    #[tokio::test]
-    async fn an_audit_without_a_ledger_is_an_error() {
-        let (_inbox, outbox) = Inbox::new();
-        let (answer, asked) = oneshot::channel();
-        let (work, todo) = mpsc::channel();
-        work.send(Work::Audit(10, answer)).unwrap();
-        drop(work);
-        desk(None, owner(1), outbox).serve(todo);
-        assert!(asked.await.unwrap().is_err());
-    }
-}
+#[path = "keeper_tests.rs"]
+mod tests;

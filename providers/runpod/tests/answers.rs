@@ -497,6 +497,18 @@ async fn a_bill_with_an_unreadable_line_or_a_missing_page_is_no_bill() {
     let server = with(billing_mocks(bad, NO_RECORDS, NO_RECORDS)).await;
     let error = account(&server).billed(from, to).await.unwrap_err();
     assert!(error.to_string().contains("records[0].startTime"), "{error}");
+    let record = |start: &str, end: &str| {
+        json!({ "startTime": format!("2026-11-30T{start}:00Z"), "endTime": format!("2026-11-30T{end}:00Z"),
+            "podId": "p0", "totalAmount": 1.25 })
+    };
+    for reversed in [record("09:00", "08:00"), record("08:00", "08:00")] {
+        let rows = json!({ "records": [record("07:00", "08:00"), reversed] });
+        let server = with(billing_mocks(&rows.to_string(), NO_RECORDS, NO_RECORDS)).await;
+        let error = account(&server).billed(from, to).await.unwrap_err().to_string();
+        for part in ["runpod/team", "GET /v2/billing/pods", "records[1].endTime", "08:00:00Z is not after"] {
+            assert!(error.contains(part), "{part}: {error}");
+        }
+    }
     let endless = r#"{"records":[],"pagination":{"nextCursor":"same"}}"#;
     let server = with(billing_mocks(endless, NO_RECORDS, NO_RECORDS)).await;
     assert!(account(&server).billed(from, to).await.is_err());

@@ -227,19 +227,20 @@ pub fn billed(
 ) -> Vec<Effect> {
     let Some(billing) = world.spending.billing.get_mut(&account) else { return Vec::new() };
     let beyond_measure = |line: &BilledLine| line.amount.amount.abs() > Decimal::from(GREATEST_LINE);
-    let told =
-        lines.map_err(|error| error.to_string()).and_then(|lines| match lines.iter().find(|l| beyond_measure(l)) {
-            Some(line) => {
-                Err(format!("{}: nobody is charged {} {}", line.product, line.amount.amount, line.amount.currency))
-            }
-            None => Ok(lines),
-        });
+    let line = |error: ProviderError| format!("{}: {}", error.request, error.kind);
+    let told = lines.map_err(line).and_then(|lines| match lines.iter().find(|line| beyond_measure(line)) {
+        Some(line) => {
+            Err(format!("{}: nobody is charged {} {}", line.product, line.amount.amount, line.amount.currency))
+        }
+        None => Ok(lines),
+    });
     let lines = match told {
         Ok(lines) => lines,
         Err(error) => {
-            billing.failed();
+            let provider = world.fleet.account(&account).map(|account| account.provider.as_str());
             // Of no weight for the fleet: what is not billed yet stays our own figure.
-            tracing::warn!(error, %account, "what was billed is not known");
+            tracing::warn!(error, provider, %account, "what was billed is not known");
+            billing.failed(error);
             return Vec::new();
         }
     };
@@ -261,6 +262,11 @@ pub fn billed_kept(world: &mut World, account: &AccountName, to: Timestamp) {
     if let Some(billing) = world.spending.billing.get_mut(account) {
         billing.kept(to);
     }
+}
+
+/// Other books than before: what they hold of what was billed is to be learnt.
+pub fn forget_billed(world: &mut World) {
+    world.spending.billing.values_mut().for_each(|billing| *billing = Billing::new(billing.records));
 }
 
 /// The accounts whose provider tells what it billed.

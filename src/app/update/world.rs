@@ -95,6 +95,11 @@ pub fn update(world: &mut World, event: WorldEvent, now: Timestamp) -> Vec<Effec
             note(world, notice);
             vec![]
         }
+        WorldEvent::Reopened => reopened(world, now),
+        WorldEvent::Writable => {
+            world.ledger_notices.retain(|notice| !matches!(notice, LedgerNotice::NotWritable { .. }));
+            vec![]
+        }
         WorldEvent::Intent(intent) => intend(world, intent, now),
     }
 }
@@ -140,10 +145,7 @@ fn tick(world: &mut World, now: Timestamp) -> Vec<Effect> {
         // A command acts without the claim as well: the person may have thought about its question for long.
         if world.collects() && !world.one_shot && now.duration_since(due) >= LAPSED {
             // After a sleep, for instance: claimed anew, and taken up from the ledger as after a take-over.
-            world.collector = None;
-            world.remembered = false;
-            // Another one may have taken the place meanwhile: what was not sent is no longer ours to send.
-            effects.extend(leave(world, now));
+            effects.extend(give_up(world, now));
         }
         if world.collects() {
             world.ledger_due = Some(now + RENEW);
@@ -225,6 +227,7 @@ fn remembered(world: &mut World, memory: Memory, notices: Vec<LedgerNotice>, now
     spend::remember(world, &memory);
     world.fleet.instances = keyed(memory.instances, &world.fleet.accounts);
     world.fleet.storage = keyed(memory.storage, &world.fleet.accounts);
+    world.fleet.earlier.extend(memory.earlier);
     world.settings.single = memory.settings;
     for operation in memory.recent {
         world.operations.entry(operation.id).or_insert(operation);
@@ -277,6 +280,27 @@ fn collector_known(world: &mut World, collector: Collector, now: Timestamp) -> V
     // Another one took the place while this one slept. What was not sent is no longer ours to send.
     let mut effects = if lost { leave(world, now) } else { Vec::new() };
     effects.extend(tick(world, now));
+    effects
+}
+
+/// Who collects is no more known than at the start. Another one may have taken the place meanwhile: what was not sent
+/// is no longer ours to send.
+fn give_up(world: &mut World, now: Timestamp) -> Vec<Effect> {
+    world.collector = None;
+    world.remembered = false;
+    leave(world, now)
+}
+
+/// Another file is the ledger: it is taken up as after a start, and what lies between is a gap like any other.
+fn reopened(world: &mut World, now: Timestamp) -> Vec<Effect> {
+    // A command has its own business only, and is soon done with it.
+    if world.one_shot {
+        return Vec::new();
+    }
+    let mut effects = give_up(world, now);
+    world.fleet.accounts.iter_mut().for_each(|account| account.pacing.wanted = true);
+    spend::forget_billed(world);
+    effects.extend([Effect::Claim, Effect::Recall]);
     effects
 }
 

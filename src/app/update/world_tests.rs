@@ -1,4 +1,4 @@
-use providers::model::{Action, Phase};
+use providers::model::{Action, Instance, Phase};
 use providers::provider::Accepted;
 
 use super::*;
@@ -6,6 +6,7 @@ use crate::app::action::Key;
 use crate::app::event::{Event, ViewEvent};
 use crate::app::state::{Fixed, State, View};
 use crate::app::{next_wake, update as take};
+use crate::rules::earlier::{Earlier, Gone};
 use crate::rules::memory::Owner;
 use crate::rules::plan::{self, Basis};
 use crate::rules::saga::Permit;
@@ -163,6 +164,53 @@ fn a_renewal_in_time_is_no_reason_to_read_the_ledger() {
 }
 
 /// A command that answers from a ledger with holes would show a fleet without the machines in them.
+/// Another file in the ledger's place is taken up as at a start: what was known of the books is of the other one.
+#[test]
+fn another_ledger_is_claimed_and_read_before_anything_else_and_every_account_asked_again() {
+    let mut story = Story::collecting();
+    spend::track_billing(&mut story.state.world);
+    spend::billed_kept(&mut story.state.world, &"team".into(), at("09:00:00"));
+    let asked = story.polls();
+    story.hear(WorldEvent::Reopened);
+    assert!(story.effects.ends_with(&[Effect::Claim, Effect::Recall]), "{:?}", story.effects);
+    assert!(!story.state.world.collects(), "nothing is written before it is claimed");
+    assert_eq!(story.state.world.spending.billing[&"team".into()].billed_to, None);
+    story.hear(WorldEvent::Collector(Collector::Us));
+    assert_eq!(story.polls(), 0, "what it holds is not known yet");
+    story.now = at("10:00:06");
+    story.recall(Memory::default());
+    assert!(story.state.world.fleet.instances.is_empty());
+    assert_eq!((asked, story.polls()), (0, 1));
+}
+
+#[test]
+fn a_ledger_that_can_be_written_again_is_no_news_any_more() {
+    let mut story = Story::collecting();
+    let unreadable = LedgerNotice::Unreadable { rows: 1 };
+    for notice in [LedgerNotice::NotWritable { why: "full".to_owned() }, unreadable.clone()] {
+        story.hear(WorldEvent::Ledger(notice));
+    }
+    story.hear(WorldEvent::Writable);
+    assert_eq!(story.state.world.ledger_notices, [unreadable]);
+}
+
+/// A machine that was gone before the program started, and its id given to another one meanwhile.
+#[test]
+fn another_machine_under_an_id_of_old_has_a_spend_of_its_own() {
+    let mut story = Story::new();
+    let earlier = {
+        let mut earlier = Earlier::default();
+        let gone = Gone { generation: 0, created_at: Some(at("08:00:00")) };
+        earlier.note("team", ResourceKind::Instance, "a", gone);
+        earlier
+    };
+    story.hear(WorldEvent::Collector(Collector::Us)).recall(Memory { earlier, ..Memory::default() });
+    let row = |created| Instance { created_at: Some(created), ..instance("a", Phase::Running, "1") };
+    story.answer(listed(vec![row(at("09:00:00"))]));
+    let generations: Vec<u32> = story.state.world.fleet.instances.keys().map(|known| known.generation).collect();
+    assert_eq!(generations, [1]);
+}
+
 #[test]
 fn a_command_asks_anew_when_the_ledger_is_old_cut_short_or_not_read_in_full() {
     let now = at("10:00:00");

@@ -1,11 +1,12 @@
 //! What the books and the open lines tell together, as of one moment.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use providers::model::{AccountName, Identity, ProviderName};
 
+use crate::app::notes::is_unexplained;
 use crate::app::state::World;
 use crate::cli::Stop;
 use crate::ledger::LedgerError;
@@ -48,6 +49,8 @@ pub struct Books {
     pub since: BTreeMap<AccountName, Timestamp>,
     /// With what is open.
     pub balances: Vec<BalanceChange>,
+    /// The accounts among them of whose balance something is to be explained.
+    pub unexplained: BTreeSet<AccountName>,
     /// The books are still being added up anew.
     pub unfinished: bool,
     pub(super) providers: BTreeMap<AccountName, ProviderName>,
@@ -74,13 +77,15 @@ impl Books {
             let known = since.entry(span.identity.account).or_insert(span.from);
             *known = span.from.min(*known);
         }
-        let balances = balances.into_iter().map(|change| change.with_open(&meter, now)).collect();
+        let balances: Vec<_> = balances.into_iter().map(|change| change.with_open(&meter, now)).collect();
+        let unexplained = balances.iter().filter(|change| is_unexplained(world, change));
         Books {
             period,
             zone,
             now,
             cells,
             since,
+            unexplained: unexplained.map(|change| change.account.clone()).collect(),
             balances,
             unfinished: answer.unfinished,
             providers: providers(memory, world),

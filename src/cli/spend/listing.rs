@@ -43,27 +43,14 @@ pub struct Figures {
 }
 
 impl Figures {
+    /// The parts of an amount that is rounded already.
     fn of(amounts: &Amounts, amount: Decimal, places: u32) -> Self {
-        let round = |exact: Exact| exact.amount().round_dp(places);
         let parts = [amounts.billed, amounts.observed, amounts.inferred, amounts.assumed];
         let [billed, observed, inferred, assumed] = share(&parts, amount, places)[..] else {
             unreachable!("as many parts as were given");
         };
         let wasted = share(&[amounts.wasted, amounts.total() - amounts.wasted], amount, places)[0];
-        let drift = !(amounts.billed.is_zero() && amounts.replaced.is_zero());
-        Figures {
-            amount,
-            billed,
-            observed,
-            inferred,
-            assumed,
-            waste: wasted,
-            gpu_hours: (Decimal::from(amounts.gpu_ms) / Decimal::from(3_600_000)).round_dp(places),
-            possible: round(amounts.possible),
-            prepaid: round(amounts.prepaid),
-            unused: round(amounts.unused),
-            drift: drift.then(|| round(amounts.drift())),
-        }
+        Figures { amount, billed, observed, inferred, assumed, waste: wasted, ..Figures::default() }
     }
 
     fn add(&mut self, other: &Figures) {
@@ -98,14 +85,37 @@ pub fn rows(books: &Books, by: By, spread: bool, places: u32) -> (Vec<Row>, Vec<
         let rounded = share(&amounts, whole, places);
         let shared = shared(&groups, whole, places);
         let mut total = Figures::default();
-        for ((group, amount), shared) in groups.into_iter().zip(rounded).zip(shared) {
-            let figures = Figures::of(&group.amounts, amount, places);
+        // What is in no total adds up, too, whatever it is grouped by.
+        let column = |of: fn(&Amounts) -> Exact| {
+            let parts: Vec<Exact> = groups.iter().map(|group| of(&group.amounts)).collect();
+            share(&parts, of(sum).amount().round_dp(places), places)
+        };
+        let gpu_hours = column(gpu_hours);
+        let possible = column(|sums| sums.possible);
+        let prepaid = column(|sums| sums.prepaid);
+        let unused = column(|sums| sums.unused);
+        let drift = column(Amounts::drift);
+        for (place, ((group, amount), shared)) in groups.iter().zip(rounded).zip(shared).enumerate() {
+            let amounts = &group.amounts;
+            let was_billed = !(amounts.billed.is_zero() && amounts.replaced.is_zero());
+            let figures = Figures {
+                gpu_hours: gpu_hours[place],
+                possible: possible[place],
+                prepaid: prepaid[place],
+                unused: unused[place],
+                drift: was_billed.then_some(drift[place]),
+                ..Figures::of(amounts, amount, places)
+            };
             total.add(&figures);
             rows.push(Row { key: Some(group.key.clone()), currency, figures, shared: shared.filter(|_| spread) });
         }
         totals.push(Row { key: None, currency, figures: total, shared: None });
     }
     (rows, totals)
+}
+
+fn gpu_hours(amounts: &Amounts) -> Exact {
+    Exact::of(Decimal::from(amounts.gpu_ms) / Decimal::from(3_600_000))
 }
 
 /// What each group gets of what belongs to nobody, and what it comes to with that.
@@ -442,7 +452,7 @@ pub fn spreadsheet(books: &Books, by: By, spread: bool) -> Table {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
+    use std::collections::{BTreeMap, BTreeSet};
     use std::sync::Arc;
 
     use proptest::prelude::*;
@@ -479,6 +489,7 @@ mod tests {
             cells,
             since: BTreeMap::new(),
             balances: Vec::new(),
+            unexplained: BTreeSet::new(),
             unfinished: false,
             providers: BTreeMap::new(),
         }
@@ -494,6 +505,26 @@ mod tests {
         let (rows, _) = rows(&books, By::Project, true, PLACES);
         let told: Vec<_> = rows.iter().map(|row| row.shared.unwrap()).collect();
         assert_eq!(told, [(0.into(), 7.into()), (0.into(), 2.into())]);
+    }
+
+    /// Three thirds of a cent are one, whatever they are grouped by; so are three thirds of a hundredth of an hour.
+    #[test]
+    fn what_stands_beside_the_total_comes_to_the_same_however_it_is_grouped() {
+        let third = |project, component| {
+            let cell = cell(Some(project), component, Evidence::Billed, 3_333_333_333);
+            let replaced = Cell { replaced: true, amount: Exact::ZERO, gpu_ms: 0, ..cell.clone() };
+            [Cell { gpu_ms: 12_000, ..cell }, replaced]
+        };
+        let components = [Component::Compute, Component::Storage, Component::Traffic];
+        let thirds = ["a", "b", "c"].into_iter().zip(components).flat_map(|(project, part)| third(project, part));
+        let books = books(thirds.collect());
+        for by in [By::Account, By::Project, By::Component] {
+            let (rows, totals) = rows(&books, by, false, 2);
+            let told = |figures: &Figures| (figures.gpu_hours, figures.drift.unwrap());
+            assert_eq!(told(&totals[0].figures), (Decimal::new(1, 2), Decimal::new(1, 2)), "{by:?}");
+            let sum: Decimal = rows.iter().map(|row| row.figures.drift.unwrap()).sum();
+            assert_eq!(sum, Decimal::new(1, 2), "{by:?}");
+        }
     }
 
     proptest! {

@@ -123,7 +123,7 @@ pub fn lines(books: &Books, by: By, look: &Look, config: &Config) -> Vec<String>
     if let Some(money) = of(|row| row.figures.drift.unwrap_or_default()) {
         lines.push(language.below(Below::Drift { money: &money }));
     }
-    for change in &books.balances {
+    for change in books.balances.iter().filter(|change| books.unexplained.contains(&change.account)) {
         if let Some(money) = money(vec![(change.first.currency, change.unexplained().amount().round_dp(CENTS))]) {
             let (account, from) = (change.account.to_string(), moment(change.from));
             lines.push(language.below(Below::Unexplained { account: &account, money: &money, from: &from }));

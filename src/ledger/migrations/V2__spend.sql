@@ -1,3 +1,14 @@
+-- When a resource was created: a text, to the last digit that its provider tells, since another machine may come
+-- back under the id of one that is gone.
+ALTER TABLE resource ADD COLUMN created_at TEXT;
+
+UPDATE resource SET created_at = json_extract(state, '$.row.created_at')
+WHERE CASE WHEN json_valid(state) THEN json_type(state, '$.row.created_at') END = 'text';
+
+-- All that is asked of what is gone stands in it.
+DROP INDEX resource_by_end;
+CREATE INDEX resource_by_end ON resource (gone_at, account, kind, id, generation, created_at);
+
 -- The books. Times and `state` are as above; a day is written 20261130, a month 202611.
 
 -- One an account that ever spent anything.

@@ -28,12 +28,15 @@ pub struct Billing {
     pub in_flight: bool,
     /// Failed questions in a row.
     pub failures: u32,
+    /// What was wrong with the last question's answer: request, field and reason; `None` when it was good.
+    #[serde(default)]
+    pub trouble: Option<String>,
 }
 
 impl Billing {
     /// Nothing was asked for yet.
     pub fn new(records: BilledFor) -> Self {
-        Billing { records, billed_to: None, asked_at: None, in_flight: false, failures: 0 }
+        Billing { records, billed_to: None, asked_at: None, in_flight: false, failures: 0, trouble: None }
     }
 
     /// When the account is to be asked next; `None` while a question is under way.
@@ -75,6 +78,7 @@ impl Billing {
     pub fn answered(&mut self) {
         self.in_flight = false;
         self.failures = 0;
+        self.trouble = None;
     }
 
     /// The books hold all that was billed up to a time. What was answered and not written down is asked for again.
@@ -82,9 +86,10 @@ impl Billing {
         self.billed_to = self.billed_to.max(Some(to));
     }
 
-    pub fn failed(&mut self) {
+    pub fn failed(&mut self, trouble: String) {
         self.in_flight = false;
         self.failures += 1;
+        self.trouble = Some(trouble);
     }
 }
 
@@ -125,7 +130,7 @@ mod tests {
         let mut waits = Vec::new();
         for _ in 0..10 {
             billing.ask(at("2026-11-30T10:00:00Z"));
-            billing.failed();
+            billing.failed("no answer".to_owned());
             let due = billing.due(at("2026-11-30T10:00:00Z")).unwrap();
             waits.push(due.duration_since(at("2026-11-30T10:00:00Z")).as_mins());
         }
