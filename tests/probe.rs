@@ -240,6 +240,21 @@ fn what_moves_slowly_is_not_asked_each_time() {
 }
 
 #[test]
+fn a_tool_that_is_slow_is_asked_less_often() {
+    let pause = |tool: &str| {
+        let machine = Machine::new().with("nvidia-smi", tool).with("sleep", "exec /bin/sleep 0.1");
+        let session = machine.log_in(&sh());
+        let _three = [session.look(), session.look(), session.look()];
+        drop(session);
+        machine.asked("sleep").iter().map(|seconds| seconds.parse::<u32>().unwrap()).collect::<Vec<_>>()
+    };
+    let slow = pause(&format!("/bin/sleep 1.1\n{NVIDIA}"));
+    assert!(slow.len() >= 2 && slow.iter().all(|pause| (4..=15).contains(pause)), "{slow:?}");
+    let quick = pause(NVIDIA);
+    assert!(quick.contains(&1), "{quick:?}");
+}
+
+#[test]
 fn a_field_that_is_not_known_is_asked_for_once() {
     let machine = Machine::new().with("nvidia-smi", OLD_NVIDIA);
     let session = machine.log_in(&sh());

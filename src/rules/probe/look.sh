@@ -17,8 +17,8 @@ if timeout -k 2 9 true; then limit="timeout -k 2 {PATIENCE}"; elif timeout 9 tru
 
 run() { $limit "$@" </dev/null 2>&1; e=$?; echo; echo "@exit $e"; };
 
-# Whole seconds of a clock that nobody sets.
-clock() { if read -r now rest </proc/uptime; then now=${now%%.*}; else now=$((${now:-0}+{PACE})); fi; };
+# Hundredths of a second of a clock that nobody sets: `123.45` becomes 12345.
+clock() { if read -r now rest </proc/uptime; then now=${now%%.*}${now#*.}; else now=$((${now:-0}+{PACE}00)); fi; };
 
 # The first tool whose maker is among the devices; without such a one, the first tool.
 choose() {
@@ -68,7 +68,7 @@ while echo @look; do
 
 # What costs more and moves less.
   if [ "$began" -ge "$next" ]; then
-    next=$((began+{SELDOM}));
+    next=$((began+{SELDOM}00));
     case $way:$e in
       nvidia*:0) echo @apps; run nvidia-smi --query-compute-apps=gpu_uuid,pid,process_name,used_gpu_memory --format=csv,noheader,nounits;;
       amd:0) if [ -z "$names" ]; then names=asked; echo @names; run amd-smi static --asic --json; fi;;
@@ -85,7 +85,7 @@ while echo @look; do
   echo @end || exit;
 
 # A tool that is slow, or wakes a driver each time, is asked so seldom that it works a fifth of the time at the most.
-  clock; pause=$(((now-began)*4));
+  clock; pause=$(((now-began)*4/100));
   if [ "$pause" -gt 15 ]; then pause=15; fi;
   if [ "$pause" -lt {PACE} ]; then pause={PACE}; fi;
   sleep $pause;

@@ -278,9 +278,9 @@ fn amd_is_read_from_both_shapes(#[case] answer: &str) {
         power_watts: Some(512.0),
         ..GpuSample::default()
     };
-    assert_eq!(read("amd", "", answer).gpus, [expected.clone()]);
+    assert_eq!(read("amd", "", answer).gpus[..], *std::slice::from_ref(&expected));
     let warned = format!("WARNING: old driver\n{answer}\ngoodbye");
-    assert_eq!(read("amd", "", &warned).gpus, [expected.clone()]);
+    assert_eq!(read("amd", "", &warned).gpus[..], *std::slice::from_ref(&expected));
 
     let names = r#"{"gpu_data": [{"gpu": 0, "asic": {"market_name": "AMD Instinct MI300X"}}]}"#;
     let usage = look(&format!("@cards amd\n{answer}\n@exit 0\n@names\n{names}\n@exit 0"));
