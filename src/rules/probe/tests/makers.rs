@@ -120,6 +120,11 @@ fn ascend_is_read_chip_by_chip() {
     assert_eq!((small.memory_used_bytes, small.memory_total_bytes), (mib(1_800), mib(21_527)));
     assert_eq!((small.model.as_deref(), small.power_watts, small.utilization), (Some("310P3"), None, Some(0.05)));
 
+    let none_of_it =
+        fixture!("npu_smi_info_910b.txt").replace("0    / 0          3318 / 65536", "700  / 900        0 / 0");
+    let other = &read("ascend", "", &none_of_it).gpus[0];
+    assert_eq!((other.memory_used_bytes, other.memory_total_bytes), (mib(700), mib(900)));
+
     let refused = told("ascend", "dcmi module initialize failed. ret is -8005", 1);
     assert_eq!(refused.fault.as_deref(), Some("dcmi module initialize failed. ret is -8005"));
 }
