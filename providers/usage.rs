@@ -96,6 +96,9 @@ pub struct Usage {
     pub source: UsageSource,
     /// One a GPU. Where a provider has one figure for all, one entry stands for all of them.
     pub gpus: Vec<GpuSample>,
+    /// The source has named all cards that it sees: when there is none among `gpus`, it sees none.
+    #[serde(default)]
+    pub gpus_told: bool,
     /// True when the single entry of `gpus` is the average of several cards.
     pub averaged: bool,
     /// CPU use of all cores, 0.0 to 1.0.
@@ -130,6 +133,7 @@ impl Usage {
             as_of,
             source,
             gpus: Vec::new(),
+            gpus_told: false,
             averaged: false,
             cpu: None,
             memory: None,

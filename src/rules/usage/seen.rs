@@ -21,7 +21,7 @@ const TAKEN: f64 = 0.10;
 /// itself can tell: a provider's telemetry has the cards that the provider thinks are there.
 pub fn mismatch(rented: Option<&Gpus>, usage: &Usage) -> Option<Mismatch> {
     let rented = rented.filter(|rented| rented.count > 0)?;
-    if usage.source != UsageSource::Ssh || usage.gpus.is_empty() {
+    if usage.source != UsageSource::Ssh || (usage.gpus.is_empty() && !usage.gpus_told) {
         return None;
     }
     let answering = usage.gpus.iter().filter(|gpu| gpu.fault.is_none()).count();
