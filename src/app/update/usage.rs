@@ -61,10 +61,11 @@ pub fn consent(world: &mut World, account: &AccountName, consent: Consent, now: 
 
 /// Somebody looked into why a host has another key, and takes it for the instance.
 pub fn accept_host_key(world: &mut World, identity: &Identity, now: Timestamp) -> Vec<Effect> {
-    let Some(target) = world.streams.accept_host_key(identity) else { return Vec::new() };
-    let mut effects = vec![Effect::ForgetHostKey { alias: target.alias }];
-    effects.extend(streams_due(world, now));
-    effects
+    if !world.streams.accept_host_key(identity) {
+        return Vec::new();
+    }
+    world.changed = true;
+    streams_due(world, now)
 }
 
 /// Takes over what the ledger knew.
@@ -83,11 +84,11 @@ pub fn recalled(world: &mut World, entries: &[UsageEntry], peaks: Option<Vec<Wee
 
 /// What is due by itself.
 pub fn tick(world: &mut World, now: Timestamp) -> Vec<Effect> {
+    let mut effects = streams_due(world, now);
     if !world.remembered {
-        return Vec::new();
+        return effects;
     }
     let due = |last: Option<Timestamp>, pause| last.is_none_or(|at| now.duration_since(at) >= pause || at > now);
-    let mut effects = Vec::new();
     if due(world.gauges.judged_at, MINUTE) {
         world.gauges.judged_at = Some(now);
         judge_all(world, now);
@@ -111,7 +112,6 @@ pub fn tick(world: &mut World, now: Timestamp) -> Vec<Effect> {
             false => {}
         }
     }
-    effects.extend(streams_due(world, now));
     effects
 }
 
@@ -128,19 +128,22 @@ pub fn keep(world: &mut World) -> Option<Effect> {
     (!entries.is_empty()).then_some(Effect::KeepUsage(entries))
 }
 
-/// Opens and closes streams. Only who collects has any.
+/// Opens and closes streams. Only who collects has any: whoever takes that over looks into the machines then.
 fn streams_due(world: &mut World, now: Timestamp) -> Vec<Effect> {
-    if !world.remembered || !world.streams_open() {
-        return Vec::new();
-    }
-    let orders = world.streams.orders(&world.fleet, now);
-    orders
-        .into_iter()
-        .map(|order| match order {
-            Order::Open { identity, number, target, pace } => Effect::OpenStream { identity, number, target, pace },
-            Order::Close { identity } => Effect::CloseStream { identity },
-        })
-        .collect()
+    let orders = if !world.streams_open() {
+        world.streams.close_all()
+    } else if world.remembered {
+        world.streams.orders(&world.fleet, now)
+    } else {
+        Vec::new()
+    };
+    let effect = |order| match order {
+        Order::Open { identity, number, target, pace, new_key } => {
+            Effect::OpenStream { identity, number, target, pace, new_key }
+        }
+        Order::Close { identity } => Effect::CloseStream { identity },
+    };
+    orders.into_iter().map(effect).collect()
 }
 
 fn judge_all(world: &mut World, now: Timestamp) {
