@@ -161,8 +161,14 @@ impl StandIn {
     }
 
     fn program(&self, name: &str, text: &str) {
-        std::fs::write(self.path(name), text).unwrap();
-        std::fs::set_permissions(self.path(name), std::fs::Permissions::from_mode(0o755)).unwrap();
+        let written = self.path("written");
+        std::fs::write(&written, text).unwrap();
+        std::fs::set_permissions(&written, std::fs::Permissions::from_mode(0o755)).unwrap();
+        // By a process of its own: what another test starts at this moment would hold a file of ours open for writing,
+        // and such a program cannot be run.
+        assert!(
+            std::process::Command::new("cp").arg("-p").arg(written).arg(self.path(name)).status().unwrap().success()
+        );
     }
 
     /// Who called: what was opened, at which host, under which name, by which process.
