@@ -14,16 +14,18 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use providers::model::{Identity, ResourceKind, SshEndpoint};
 use providers::sim::{Machine, Shared};
-use rentop::app::Event;
-use rentop::app::event::WorldEvent;
+use providers::usage::{Usage, UsageSource};
+use rentop::app::event::{Intent, WorldEvent};
+use rentop::app::{Effect, Event};
 use rentop::ledger::Ledger;
-use rentop::rules::memory::{AccountMemory, Keep};
+use rentop::rules::memory::{AccountMemory, Collector, Keep, Memory};
 use rentop::rules::spend::Entries;
 use rentop::rules::streams::{Consent, Target, Told, Trouble};
 use rentop::runtime::Inbox;
 use rentop::runtime::streams::{KNOWN_HOSTS, Streams};
 use rstest::rstest;
 use support::stage::wait_until;
+use support::story::{self, Story};
 use support::terminal::Terminal;
 use support::{Account, Lab, world};
 
@@ -456,4 +458,109 @@ fn the_program_leaves_a_host_with_another_key_alone() {
     let kinds: Vec<String> = stand_in.calls().into_iter().map(|[kind, ..]| kind).collect();
     assert_eq!(kinds, ["stream", "shell"]);
     assert_eq!(std::fs::read_to_string(lab.state_dir().join(KNOWN_HOSTS)).unwrap(), known);
+}
+
+/// A screen over one account with one machine that may be looked into, before anybody said whether it is.
+fn story() -> (Story, Identity) {
+    let mut story = Story::over(&["me"], "10:00:00");
+    let ssh = SshEndpoint::new("root", "192.0.2.45", 20000, true);
+    story.lists("me", vec![providers::model::Instance { ssh, ..story::running("lora", "1") }]);
+    (story, story::identity("me", "lora"))
+}
+
+/// What was opened and closed since, with the number of the last stream.
+fn ordered(story: &mut Story) -> (Vec<String>, Option<u64>) {
+    let (mut orders, mut last) = (Vec::new(), None);
+    for effect in std::mem::take(&mut story.effects) {
+        match effect {
+            Effect::OpenStream { identity, number, pace, new_key, .. } => {
+                last = Some(number);
+                let key = if new_key { " new key" } else { "" };
+                orders.push(format!("open {} {}{key}", identity.id, pace.as_secs()));
+            }
+            Effect::CloseStream { identity } => orders.push(format!("close {}", identity.id)),
+            _ => {}
+        }
+    }
+    (orders, last)
+}
+
+fn consents(story: &mut Story, consent: Consent) {
+    story.world(WorldEvent::Intent(Intent::Consent { account: "me".into(), consent }));
+}
+
+fn tells(story: &mut Story, identity: &Identity, number: u64, told: Told) {
+    story.world(WorldEvent::Stream { identity: identity.clone(), number, told });
+}
+
+#[test]
+fn a_machine_is_looked_into_once_somebody_said_so_and_no_longer_than_that() {
+    let (mut story, lora) = story();
+    assert_eq!(ordered(&mut story).0, [""; 0]);
+    consents(&mut story, Consent::Yes);
+    let (orders, number) = ordered(&mut story);
+    assert_eq!(orders, ["open lora 15"]);
+    let usage = Usage::new(story.now, UsageSource::Ssh);
+    tells(&mut story, &lora, number.unwrap(), Told::Usage(Box::new(usage)));
+    let known = &story.state.world.fleet.instances[&lora];
+    assert_eq!(story.state.world.usage(known).map(|usage| usage.source), Some(UsageSource::Ssh));
+    consents(&mut story, Consent::No);
+    assert_eq!(ordered(&mut story).0, ["close lora"]);
+    story.wait_ms(60_000);
+    assert_eq!(ordered(&mut story).0, [""; 0]);
+}
+
+#[test]
+fn a_new_machine_is_looked_into_when_its_list_is_there() {
+    let (mut story, _) = story();
+    consents(&mut story, Consent::Yes);
+    ordered(&mut story);
+    let ssh = SshEndpoint::new("root", "192.0.2.46", 20000, true);
+    let row = |id| providers::model::Instance { ssh: ssh.clone(), ..story::running(id, "1") };
+    story.lists("me", vec![row("lora"), row("next")]);
+    // The other one has moved, and the cursor rests on it.
+    assert_eq!(ordered(&mut story).0, ["close lora", "open lora 1", "open next 15"]);
+}
+
+#[test]
+fn the_row_under_the_cursor_is_looked_at_closely() {
+    let (mut story, lora) = story();
+    consents(&mut story, Consent::Yes);
+    let (_, number) = ordered(&mut story);
+    let usage = Usage::new(story.now, UsageSource::Ssh);
+    tells(&mut story, &lora, number.unwrap(), Told::Usage(Box::new(usage)));
+    story.on("lora");
+    story.wait_ms(2_000);
+    assert_eq!(ordered(&mut story).0, ["close lora", "open lora 1"]);
+}
+
+#[test]
+fn whoever_loses_the_claim_closes_all_streams_and_has_them_again_with_it() {
+    let (mut story, _) = story();
+    consents(&mut story, Consent::Yes);
+    ordered(&mut story);
+    story.world(WorldEvent::Collector(story::other()));
+    assert_eq!(ordered(&mut story).0, ["close lora"]);
+    story.wait_ms(20_000);
+    assert_eq!(ordered(&mut story).0, [""; 0]);
+    story.world(WorldEvent::Collector(Collector::Us));
+    let instances = story.state.world.fleet.instances.values().cloned().collect();
+    story.remember(Memory { instances, ..Memory::default() });
+    // The cursor has rested on it meanwhile.
+    assert_eq!(ordered(&mut story).0, ["open lora 1"]);
+}
+
+/// SSH-01: nothing goes on by itself, and the key is forgotten with the connection that takes the new one.
+#[test]
+fn a_changed_host_key_waits_for_somebody() {
+    let (mut story, lora) = story();
+    consents(&mut story, Consent::Yes);
+    let (_, number) = ordered(&mut story);
+    tells(&mut story, &lora, number.unwrap(), Told::Ended(Trouble::HostKeyChanged));
+    assert_eq!(story.state.world.streams.alarm(&lora), Some(&Trouble::HostKeyChanged));
+    story.wait_ms(3_600_000);
+    assert_eq!(ordered(&mut story).0, [""; 0]);
+    story.world(WorldEvent::Intent(Intent::AcceptHostKey(lora.clone())));
+    assert_eq!(ordered(&mut story).0, ["open lora 1 new key"]);
+    assert_eq!(story.state.world.streams.alarm(&lora), None);
 }

@@ -33,6 +33,8 @@ const FIRST_RETRY: SignedDuration = SignedDuration::from_secs(15);
 const LONGEST_RETRY: SignedDuration = SignedDuration::from_mins(5);
 /// What a person has to mend first is tried this often all the same.
 const TRY_AGAIN: SignedDuration = SignedDuration::from_mins(10);
+/// The longest pause of all, with what comes on top of it.
+const LONGEST_WAIT: SignedDuration = SignedDuration::from_mins(15);
 /// After so many failures: a machine that has just begun lets nobody in until the keys are there.
 const BEGINNING: u32 = 3;
 
@@ -280,6 +282,7 @@ impl Streams {
 
     /// What is to be opened and closed now. What is ordered is taken for done.
     pub fn orders(&mut self, fleet: &Fleet, now: Timestamp) -> Vec<Order> {
+        self.keep_to(now);
         self.left.retain(|_, until| *until > now);
         self.accepted.retain(|identity| fleet.instances.get(identity).is_some_and(|known| !known.is_gone()));
         let mut orders = self.close_unwanted(fleet, now);
@@ -310,6 +313,23 @@ impl Streams {
             orders.extend(self.open(known, provider, now));
         }
         orders
+    }
+
+    /// The clock may have been set back: what has happened has happened by now, and nothing waits for longer than it
+    /// ever does.
+    fn keep_to(&mut self, now: Timestamp) {
+        for stream in self.streams.values_mut() {
+            stream.tried = stream.tried.min(now);
+            match &mut stream.link {
+                Link::Connecting { since } => *since = (*since).min(now),
+                Link::Live { since, heard } => (*since, *heard) = ((*since).min(now), (*heard).min(now)),
+                Link::Down { retry_at, .. } => *retry_at = retry_at.map(|at| at.min(now + LONGEST_WAIT)),
+            }
+        }
+        self.left.values_mut().for_each(|until| *until = (*until).min(now + LINGERS));
+        if let Some((_, since)) = &mut self.focus {
+            *since = (*since).min(now);
+        }
     }
 
     /// Closes all: somebody else collects now, and looks into the machines.

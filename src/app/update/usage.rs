@@ -5,7 +5,7 @@ use providers::model::{AccountName, Identity, Phase};
 
 use crate::app::effect::Effect;
 use crate::app::state::World;
-use crate::rules::streams::{Consent, Order, Told};
+use crate::rules::streams::{Consent, Link, Order, Told};
 use crate::rules::usage::{Judged, UsageEntry, WeeksPeak, judge, mismatch};
 
 /// Slots are written down, and all gauges judged, so often.
@@ -35,6 +35,7 @@ pub fn looked(world: &mut World, account: &AccountName, now: Timestamp) {
 
 /// Takes in what a stream told.
 pub fn told(world: &mut World, identity: &Identity, number: u64, told: Told, now: Timestamp) -> Vec<Effect> {
+    let works = world.streams.get(identity).is_some_and(|stream| matches!(stream.link, Link::Live { .. }));
     if world.streams.told(identity, number, &told, now) {
         match told {
             Told::Usage(usage) => {
@@ -42,6 +43,10 @@ pub fn told(world: &mut World, identity: &Identity, number: u64, told: Told, now
                 let rented = gpus.map_or(1, |gpus| gpus.count);
                 world.gauges.by.entry(identity.clone()).or_default().note(&usage, rented);
                 judge_one(world, identity, now);
+                if works {
+                    // Nothing else may begin by it: no need to go through the whole fleet each time.
+                    return Vec::new();
+                }
             }
             Told::Ended(_) => world.changed = true,
         }
@@ -129,7 +134,7 @@ pub fn keep(world: &mut World) -> Option<Effect> {
 }
 
 /// Opens and closes streams. Only who collects has any: whoever takes that over looks into the machines then.
-fn streams_due(world: &mut World, now: Timestamp) -> Vec<Effect> {
+pub fn streams_due(world: &mut World, now: Timestamp) -> Vec<Effect> {
     let orders = if !world.streams_open() {
         world.streams.close_all()
     } else if world.remembered {

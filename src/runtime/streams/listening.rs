@@ -21,10 +21,12 @@ pub const END: &str = "@ended";
 const LINE: usize = 64 << 10;
 /// The most bytes of one look.
 const LOOK: usize = 1 << 20;
-/// So many looks in [`SHORT`] are none: the quickest pace is one a second, of which a link that stood still for as
-/// long as it is allowed to may bring some at once.
-const FLOOD: u32 = 60;
+/// Of so many looks in [`SHORT`] the others are passed over: the quickest pace is one a second, and what was held up on
+/// the way comes at once.
+const MANY: u32 = 60;
 const SHORT: Duration = Duration::from_secs(10);
+/// More than any way can hold up: these are no looks.
+const FLOOD: u32 = 20_000;
 /// So much is kept of what was said beside the looks: the last of it, where `ssh` says why it ends.
 const ASIDE: usize = 8 << 10;
 /// So long it may take from the end of its output to its own.
@@ -129,7 +131,7 @@ async fn hear(output: impl AsyncRead + Unpin, heard: &mut Heard, mut tell: impl 
                 (since, recent) = (Instant::now(), 0);
             }
             recent += 1;
-            if recent <= FLOOD {
+            if recent <= MANY {
                 tell(usage);
             }
         }

@@ -45,7 +45,14 @@ async fn bytes_that_are_no_text_end_nothing() {
 async fn what_never_ends_is_ended(#[case] output: String) {
     let (told, heard) = heard((output + LOOK_TEXT).as_bytes()).await;
     assert_eq!(heard.verdict, Some(Trouble::Garbled));
-    assert!(told <= FLOOD as usize);
+    assert!(told <= MANY as usize);
+}
+
+/// As after the program was stopped for an hour: the stream goes on.
+#[tokio::test]
+async fn looks_that_were_held_up_are_passed_over() {
+    let (told, heard) = heard(LOOK_TEXT.repeat(3600).as_bytes()).await;
+    assert_eq!((told, heard.verdict), (MANY as usize, None));
 }
 
 #[tokio::test]
