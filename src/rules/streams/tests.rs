@@ -551,7 +551,8 @@ proptest! {
                 }
             }
             let connecting = play.streams.iter().filter_map(|(_, stream)| stream.connects_until());
-            prop_assert!(!steady || connecting.filter(|until| *until > play.now).count() <= CONNECTING);
+            let connecting = connecting.filter(|until| *until > play.now).count();
+            prop_assert!(!steady || connecting <= CONNECTING);
             let up: BTreeSet<Identity> =
                 play.streams.iter().filter(|(_, stream)| stream.is_up()).map(|(it, _)| it.clone()).collect();
             prop_assert_eq!(&up, &open);
