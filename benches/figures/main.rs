@@ -1,6 +1,6 @@
 //! The figures that the program promises, measured and put beside their limits in one table.
 //!
-//!     cargo bench --bench figures                   all of them, in about six minutes
+//!     cargo bench --bench figures                   all of them, in about nine minutes
 //!     cargo bench --bench figures -- start frame    those whose name holds one of the words
 //!
 //! The limits count on a machine with two cores that has little else to do. Each line shows the median, the
@@ -9,7 +9,7 @@
 //!
 //! `frame`, `spend-frame`, `keys` and `polls` run in this process, over a terminal that swallows everything. The others
 //! start the real binary (built with the same settings) in a pseudo-terminal, or the real runtime, over
-//! simulated providers that this process serves on loopback. `quiet` reads `/proc` and is for Linux.
+//! simulated providers that this process serves on loopback. `quiet` and `streams` read `/proc` and are for Linux.
 
 #[path = "../../tests/support/mod.rs"]
 mod support;
@@ -20,6 +20,7 @@ mod program;
 mod refresh;
 mod rented;
 mod screen;
+mod streams;
 
 use measure::Measured;
 
@@ -27,7 +28,7 @@ use measure::Measured;
 type Measure = fn() -> Vec<Measured>;
 
 /// What can be asked for by name.
-const FIGURES: [(&str, Measure); 9] = [
+const FIGURES: [(&str, Measure); 10] = [
     ("start", program::start),
     ("frame", screen::frame),
     ("spend-frame", screen::spend_frame),
@@ -37,6 +38,7 @@ const FIGURES: [(&str, Measure); 9] = [
     ("quiet", program::quiet),
     ("refresh", refresh::refresh),
     ("year", books::year),
+    ("streams", streams::streams),
 ];
 
 fn main() {

@@ -22,7 +22,7 @@ fn silent(accounts: usize) -> Lab {
     Lab::new(accounts.collect())
 }
 
-fn leave(mut terminal: Terminal) {
+pub fn leave(mut terminal: Terminal) {
     terminal.press("q");
     assert!(terminal.wait_end().success(), "it does not end well");
 }
@@ -125,7 +125,7 @@ pub fn machines_of(provider: &str, count: usize, now: jiff::Timestamp) -> Vec<Ma
 }
 
 /// What all threads of a process have used so far.
-fn processor_time(pid: u32) -> Duration {
+pub fn processor_time(pid: u32) -> Duration {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("a program that runs");
     // The name in brackets may hold blanks; user and system time are the 14th and 15th field.
     let fields: Vec<&str> = stat[stat.rfind(')').expect("a name in brackets")..].split_whitespace().collect();
@@ -135,7 +135,7 @@ fn processor_time(pid: u32) -> Duration {
 }
 
 /// A line of one of a process's files, told there in kB.
-fn in_megabytes(pid: u32, file: &str, name: &str) -> f64 {
+pub fn in_megabytes(pid: u32, file: &str, name: &str) -> f64 {
     let text = std::fs::read_to_string(format!("/proc/{pid}/{file}")).expect("a program that runs");
     let line = text.lines().find_map(|line| line.strip_prefix(name)).expect("a line of that name");
     let kilobytes: f64 = line.trim().trim_end_matches("kB").trim().parse().expect("a number of kB");

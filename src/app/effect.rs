@@ -2,7 +2,7 @@
 
 use jiff::civil::Date;
 use jiff::{SignedDuration, Timestamp};
-use providers::model::{AccountName, BilledLine, Identity, SshEndpoint};
+use providers::model::{AccountName, BilledLine, Identity};
 use providers::provider::Ask;
 
 use super::preferences::Preferences;
@@ -70,13 +70,11 @@ pub enum Effect {
         number: u64,
         target: Target,
         pace: SignedDuration,
+        /// The key that its host had is forgotten first: whatever key it has now is the right one.
+        new_key: bool,
     },
     CloseStream {
         identity: Identity,
-    },
-    /// Whatever key a host has the next time is the right one.
-    ForgetHostKey {
-        alias: String,
     },
     /// Write down what machines did.
     KeepUsage(Vec<UsageEntry>),
@@ -97,7 +95,7 @@ pub enum Effect {
     /// Put a text into the clipboard, through the terminal.
     Copy(String),
     /// Lend the terminal to `ssh` until it ends.
-    Ssh(SshEndpoint),
+    Ssh(Target),
     /// Lend the terminal to the editor, with the config.
     EditConfig,
     /// Add the account whose key is in this environment variable.

@@ -119,7 +119,12 @@ impl Setup {
             .map_err(Stop::failed)?;
         keeper.use_zone(self.config.timezone.clone());
         let accounts = Accounts::new(self.config.accounts.iter().cloned());
-        let streams = Streams::new(self.places.state_dir.join(streams::KNOWN_HOSTS), outbox.clone());
+        let known_hosts = self.places.state_dir.join(streams::KNOWN_HOSTS);
+        let streams = Streams::new(known_hosts, outbox.clone()).by(match kind {
+            // It sends nothing beyond this machine, whatever addresses its machines have.
+            Kind::Demo => None,
+            _ => Some(streams::program(std::env::var_os("RENTOP_SSH"))),
+        });
         let performer = Performer { accounts, keeper, streams, outbox, read_only: self.read_only, preferences: kept };
         Ok(Program { state: State { world, view, leaving: false }, performer, inbox })
     }

@@ -3,7 +3,9 @@
 //! A stream is one connection to one instance, which tells its figures until it ends. The rules say which ones
 //! should be there; whoever performs them says what happened.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use jiff::{SignedDuration, Timestamp};
 use providers::model::{AccountName, Identity, Instance, Phase, ProviderName, SshEndpoint};
@@ -17,14 +19,24 @@ pub const WIDE: SignedDuration = SignedDuration::from_secs(15);
 pub const CLOSE: SignedDuration = SignedDuration::from_secs(1);
 /// So long the cursor rests on a row before its stream is opened anew at the close pace.
 pub const RESTED: SignedDuration = SignedDuration::from_secs(2);
+/// And so long it stays at that pace when the cursor has left, so that going to and fro connects nothing anew.
+pub const LINGERS: SignedDuration = SignedDuration::from_secs(30);
 /// Streams that may be connecting at a time: the exchange of keys costs a processor.
 pub const CONNECTING: usize = 8;
+/// Who has been connecting for so long waits for an answer, and no longer costs a processor: the next one may begin.
+pub const EXCHANGED: SignedDuration = SignedDuration::from_secs(20);
 /// A stream that has told nothing for so long is dead, whatever its connection says.
 pub const SILENT: SignedDuration = SignedDuration::from_secs(60);
+/// A stream that has told its figures for so long works: what ends it later is no further failure in a row.
+const WORKS: SignedDuration = SignedDuration::from_secs(60);
 const FIRST_RETRY: SignedDuration = SignedDuration::from_secs(15);
 const LONGEST_RETRY: SignedDuration = SignedDuration::from_mins(5);
 /// What a person has to mend first is tried this often all the same.
 const TRY_AGAIN: SignedDuration = SignedDuration::from_mins(10);
+/// The longest pause of all, with what comes on top of it.
+const LONGEST_WAIT: SignedDuration = SignedDuration::from_mins(15);
+/// After so many failures: a machine that has just begun lets nobody in until the keys are there.
+const BEGINNING: u32 = 3;
 
 /// Whether an account's machines may be looked into.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,7 +65,7 @@ impl Consent {
     }
 }
 
-/// What opens a stream.
+/// What a connection is opened to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Target {
     pub endpoint: SshEndpoint,
@@ -61,15 +73,27 @@ pub struct Target {
     pub alias: String,
 }
 
-/// The name under which the host key of an instance is known: letters, digits, `-`, `.` and `_` only, and another
-/// one for each identity.
-pub fn host_key_alias(provider: &ProviderName, identity: &Identity) -> String {
+impl Target {
+    pub fn new(provider: &ProviderName, identity: &Identity, endpoint: &SshEndpoint) -> Self {
+        let mut alias = host_key_alias(provider, identity);
+        if !endpoint.direct {
+            // Who answers there is the proxy, with a key of its own.
+            alias.push_str(".proxy");
+        }
+        Target { endpoint: endpoint.clone(), alias }
+    }
+}
+
+/// The name under which the host key of an instance is known: small letters, digits, `-`, `.` and `_` only, and another
+/// one for each identity. OpenSSH makes all letters of a name small before it looks for it in a file, so that capitals
+/// are written as the other signs are.
+fn host_key_alias(provider: &ProviderName, identity: &Identity) -> String {
     let mut alias = String::from("rentop");
     for part in [provider.as_str(), identity.account.as_str(), identity.id.as_str()] {
         alias.push('.');
         for byte in part.bytes() {
             match byte {
-                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' => alias.push(char::from(byte)),
+                b'a'..=b'z' | b'0'..=b'9' | b'-' => alias.push(char::from(byte)),
                 _ => alias.push_str(&format!("_{byte:02x}")),
             }
         }
@@ -145,15 +169,53 @@ pub struct Stream {
     pub target: Target,
     pub pace: SignedDuration,
     pub link: Link,
-    /// Ends in a row without a single look between them.
+    /// When it was last tried.
+    tried: Timestamp,
+    /// Ends in a row, none of them of a stream that had worked.
     failures: u32,
+}
+
+impl Stream {
+    fn is_up(&self) -> bool {
+        !matches!(self.link, Link::Down { .. })
+    }
+
+    /// It takes one of the few places of those that are connecting until then; `None` when it takes none.
+    fn connects_until(&self) -> Option<Timestamp> {
+        matches!(self.link, Link::Connecting { .. }).then(|| self.tried + EXCHANGED)
+    }
+
+    /// When it counts as dead if it tells nothing until then; `None` when it is down.
+    fn silent_at(&self) -> Option<Timestamp> {
+        match self.link {
+            Link::Connecting { since } => Some(since + SILENT),
+            Link::Live { heard, .. } => Some(heard + SILENT + self.pace),
+            Link::Down { .. } => None,
+        }
+    }
+
+    fn go_down(&mut self, identity: &Identity, trouble: Trouble, now: Timestamp) {
+        let worked = matches!(self.link, Link::Live { since, .. } if now.duration_since(since) >= WORKS);
+        self.failures = if worked { 1 } else { self.failures.saturating_add(1) };
+        let retry_at = retry_at(&trouble, self.failures, spread(identity, self.number), now);
+        self.link = Link::Down { trouble, since: now, retry_at };
+    }
 }
 
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Order {
-    Open { identity: Identity, number: u64, target: Target, pace: SignedDuration },
-    Close { identity: Identity },
+    Open {
+        identity: Identity,
+        number: u64,
+        target: Target,
+        pace: SignedDuration,
+        /// The key that its host had is forgotten first: whatever key it has now is the right one.
+        new_key: bool,
+    },
+    Close {
+        identity: Identity,
+    },
 }
 
 /// All streams.
@@ -163,6 +225,10 @@ pub struct Streams {
     consents: BTreeMap<AccountName, Consent>,
     /// The row that somebody has under the cursor, and since when.
     focus: Option<(Identity, Timestamp)>,
+    /// Rows on which the cursor rested and which it left, with the end of their close pace.
+    left: BTreeMap<Identity, Timestamp>,
+    /// Machines of which somebody said that another host key is right, until they are connected to.
+    accepted: BTreeSet<Identity>,
     last: u64,
 }
 
@@ -183,11 +249,25 @@ impl Streams {
         self.streams.iter()
     }
 
+    /// What a person has to look into before anything goes on: the host has another key. `None` when there is nothing.
+    pub fn alarm(&self, identity: &Identity) -> Option<&Trouble> {
+        match &self.streams.get(identity)?.link {
+            Link::Down { trouble: trouble @ Trouble::HostKeyChanged, .. } => Some(trouble),
+            _ => None,
+        }
+    }
+
     /// Somebody has this row under the cursor.
     pub fn focus(&mut self, identity: Option<&Identity>, now: Timestamp) {
-        if self.focus.as_ref().map(|(focus, _)| focus) != identity {
-            self.focus = identity.map(|identity| (identity.clone(), now));
+        if self.focus.as_ref().map(|(focus, _)| focus) == identity {
+            return;
         }
+        if let Some((left, since)) = self.focus.take()
+            && (now.duration_since(since) >= RESTED || self.left.contains_key(&left))
+        {
+            self.left.insert(left, now + LINGERS);
+        }
+        self.focus = identity.map(|identity| (identity.clone(), now));
     }
 
     /// Accounts of which somebody should be asked whether their machines may be looked into, with how many there
@@ -202,103 +282,159 @@ impl Streams {
 
     /// What is to be opened and closed now. What is ordered is taken for done.
     pub fn orders(&mut self, fleet: &Fleet, now: Timestamp) -> Vec<Order> {
-        let mut orders = Vec::new();
-        let consents = &self.consents;
-        let allows = |account: &AccountName| consents.get(account).copied().unwrap_or_default().allows();
-        self.streams.retain(|identity, stream| {
-            let known = fleet.instances.get(identity);
-            let stays = allows(&identity.account)
-                && known.is_some_and(|known| can_be_looked_into(known) || is_only_in_doubt(known));
-            if !stays && !matches!(stream.link, Link::Down { .. }) {
-                orders.push(Order::Close { identity: identity.clone() });
-            }
-            stays
+        self.keep_to(now);
+        self.left.retain(|_, until| *until > now);
+        self.accepted.retain(|identity| fleet.instances.get(identity).is_some_and(|known| !known.is_gone()));
+        let mut orders = self.close_unwanted(fleet, now);
+        let has_place = |stream: &Stream| stream.connects_until().is_some_and(|until| until > now);
+        let mut free = CONNECTING.saturating_sub(self.streams.values().filter(|stream| has_place(stream)).count());
+        let mut due: Vec<(&Known<Instance>, &ProviderName)> = fleet
+            .instances
+            .values()
+            .filter(|known| self.consent(&known.identity.account).allows() && can_be_looked_into(known))
+            .filter(|known| self.is_due(known, now))
+            .filter_map(|known| Some((known, &fleet.account(&known.identity.account)?.provider)))
+            .collect();
+        // Whom somebody looks at comes first, and then whoever was not tried for the longest time: nobody is passed
+        // over for ever, however many fail before.
+        let focus = self.focus.as_ref().map(|(focus, _)| focus);
+        due.sort_by_key(|(known, _)| {
+            let tried = self.streams.get(&known.identity).map(|stream| stream.tried);
+            (Reverse(focus == Some(&known.identity)), tried)
         });
-        let connecting = |stream: &&Stream| matches!(stream.link, Link::Connecting { .. });
-        let mut free = CONNECTING.saturating_sub(self.streams.values().filter(connecting).count());
-        for known in fleet.instances.values() {
-            let identity = &known.identity;
-            if free == 0 {
-                break;
-            }
-            if !allows(&identity.account) || !can_be_looked_into(known) {
-                continue;
-            }
-            let Some(endpoint) = known.row.ssh.as_ref() else { continue };
-            let Some(account) = fleet.account(&identity.account) else { continue };
-            let pace = self.pace(identity, now);
-            let stream = self.streams.get(identity);
-            let moved = stream.is_some_and(|stream| stream.target.endpoint != *endpoint);
-            let due = match stream.map(|stream| (&stream.link, stream.pace)) {
-                None => true,
-                Some((Link::Down { trouble: Trouble::HostKeyChanged, .. }, _)) => false,
-                Some((Link::Down { retry_at, .. }, _)) => moved || retry_at.is_some_and(|at| at <= now),
-                Some((Link::Connecting { since }, _)) => moved || now.duration_since(*since) >= SILENT,
-                Some((Link::Live { heard, .. }, was)) => {
-                    moved || was != pace || now.duration_since(*heard) >= SILENT + was
+        for (known, provider) in due {
+            // One that is connecting, and moved meanwhile, goes on with the place that it has.
+            if !self.streams.get(&known.identity).is_some_and(has_place) {
+                if free == 0 {
+                    continue;
                 }
-            };
-            if !due {
-                continue;
+                free -= 1;
             }
-            let failures = stream.map_or(0, |stream| stream.failures);
-            if stream.is_some_and(|stream| !matches!(stream.link, Link::Down { .. })) {
-                orders.push(Order::Close { identity: identity.clone() });
-            }
-            free -= 1;
-            self.last += 1;
-            let target = Target { endpoint: endpoint.clone(), alias: host_key_alias(&account.provider, identity) };
-            let number = self.last;
-            orders.push(Order::Open { identity: identity.clone(), number, target: target.clone(), pace });
-            let link = Link::Connecting { since: now };
-            self.streams.insert(identity.clone(), Stream { number, target, pace, link, failures });
+            orders.extend(self.open(known, provider, now));
         }
         orders
     }
 
+    /// The clock may have been set back: what has happened has happened by now, and nothing waits for longer than it
+    /// ever does.
+    fn keep_to(&mut self, now: Timestamp) {
+        for stream in self.streams.values_mut() {
+            stream.tried = stream.tried.min(now);
+            match &mut stream.link {
+                Link::Connecting { since } => *since = (*since).min(now),
+                Link::Live { since, heard } => (*since, *heard) = ((*since).min(now), (*heard).min(now)),
+                Link::Down { retry_at, .. } => *retry_at = retry_at.map(|at| at.min(now + LONGEST_WAIT)),
+            }
+        }
+        self.left.values_mut().for_each(|until| *until = (*until).min(now + LINGERS));
+        if let Some((_, since)) = &mut self.focus {
+            *since = (*since).min(now);
+        }
+    }
+
+    /// Closes all: somebody else collects now, and looks into the machines.
+    pub fn close_all(&mut self) -> Vec<Order> {
+        let streams = std::mem::take(&mut self.streams);
+        let up = streams.into_iter().filter(|(_, stream)| stream.is_up());
+        up.map(|(identity, _)| Order::Close { identity }).collect()
+    }
+
+    /// Closes what should not be there, and what is silent.
+    fn close_unwanted(&mut self, fleet: &Fleet, now: Timestamp) -> Vec<Order> {
+        let mut orders = Vec::new();
+        let consents = &self.consents;
+        let allows = |account: &AccountName| consents.get(account).copied().unwrap_or_default().allows();
+        self.streams.retain(|identity, stream| {
+            let stays = allows(&identity.account) && fleet.instances.get(identity).is_some_and(may_stay);
+            let silent = stream.silent_at().is_some_and(|at| at <= now);
+            if stream.is_up() && (silent || !stays) {
+                orders.push(Order::Close { identity: identity.clone() });
+            }
+            if silent {
+                stream.go_down(identity, Trouble::NoAnswer, now);
+            }
+            stays
+        });
+        orders
+    }
+
+    /// Whether a stream to a machine is to be opened now.
+    fn is_due(&self, known: &Known<Instance>, now: Timestamp) -> bool {
+        let Some(stream) = self.streams.get(&known.identity) else { return true };
+        let moved = known.row.ssh.as_ref().is_some_and(|endpoint| stream.target.endpoint != *endpoint);
+        match &stream.link {
+            Link::Down { trouble: Trouble::HostKeyChanged, .. } => false,
+            Link::Down { retry_at, .. } => moved || retry_at.is_some_and(|at| at <= now),
+            Link::Connecting { .. } => moved,
+            Link::Live { .. } => moved || stream.pace != self.pace(&known.identity, now),
+        }
+    }
+
+    fn open(&mut self, known: &Known<Instance>, provider: &ProviderName, now: Timestamp) -> Vec<Order> {
+        let Some(endpoint) = known.row.ssh.as_ref() else { return Vec::new() };
+        let identity = &known.identity;
+        let target = Target::new(provider, identity, endpoint);
+        let before = self.streams.get(identity);
+        let close = before.filter(|stream| stream.is_up()).map(|_| Order::Close { identity: identity.clone() });
+        let failures = before.map_or(0, |stream| stream.failures);
+        self.last += 1;
+        let (number, pace) = (self.last, self.pace(identity, now));
+        let stream = Stream {
+            number,
+            target: target.clone(),
+            pace,
+            link: Link::Connecting { since: now },
+            tried: now,
+            failures,
+        };
+        self.streams.insert(identity.clone(), stream);
+        let new_key = self.accepted.remove(identity);
+        close.into_iter().chain([Order::Open { identity: identity.clone(), number, target, pace, new_key }]).collect()
+    }
+
     /// Takes in what a stream told. False when it is none that is meant any more.
     pub fn told(&mut self, identity: &Identity, number: u64, told: &Told, now: Timestamp) -> bool {
-        let Some(stream) = self.streams.get_mut(identity).filter(|stream| stream.number == number) else {
+        let Some(stream) = self.streams.get_mut(identity).filter(|stream| stream.number == number && stream.is_up())
+        else {
             return false;
         };
         match told {
             Told::Usage(_) => {
                 let since = if let Link::Live { since, .. } = stream.link { since } else { now };
                 stream.link = Link::Live { since, heard: now };
-                stream.failures = 0;
             }
-            Told::Ended(trouble) => {
-                stream.failures += 1;
-                let retry_at = retry_at(trouble, stream.failures, now);
-                stream.link = Link::Down { trouble: trouble.clone(), since: now, retry_at };
-            }
+            Told::Ended(trouble) => stream.go_down(identity, trouble.clone(), now),
         }
         true
     }
 
-    /// Forgets that a host had another key: somebody looked into it. The next connection takes the key that is there.
-    pub fn accept_host_key(&mut self, identity: &Identity) -> Option<Target> {
-        let changed = |stream: &&mut Stream| matches!(stream.link, Link::Down { trouble: Trouble::HostKeyChanged, .. });
-        let stream = self.streams.get_mut(identity).filter(changed)?;
-        let target = stream.target.clone();
-        self.streams.remove(identity);
-        Some(target)
+    /// Somebody looked into why a host has another key: the next connection, which is due at once, forgets the key
+    /// that it had and takes the one that is there. False when no key is in question.
+    pub fn accept_host_key(&mut self, identity: &Identity) -> bool {
+        let asked = self.alarm(identity).is_some();
+        if asked {
+            self.streams.remove(identity);
+            self.accepted.insert(identity.clone());
+        }
+        asked
     }
 
-    /// When something is due by itself.
+    /// When something is due by itself; `None` when nothing is. Always after `now`.
     pub fn next_wake(&self, now: Timestamp) -> Option<Timestamp> {
         let retries = self.streams.values().filter_map(|stream| match &stream.link {
             Link::Down { retry_at, .. } => *retry_at,
-            Link::Connecting { since } => Some(*since + SILENT),
-            Link::Live { heard, .. } => Some(*heard + SILENT + stream.pace),
+            Link::Connecting { .. } | Link::Live { .. } => stream.silent_at(),
         });
+        let places = self.streams.values().filter_map(Stream::connects_until);
         let rests = self.focus.as_ref().map(|(_, since)| *since + RESTED);
-        retries.chain(rests).filter(|at| *at > now).min()
+        let lingers = self.left.values().copied();
+        retries.chain(places).chain(rests).chain(lingers).filter(|at| *at > now).min()
     }
 
     fn pace(&self, identity: &Identity, now: Timestamp) -> SignedDuration {
         let rests = |(focus, since): &(Identity, Timestamp)| focus == identity && now.duration_since(*since) >= RESTED;
-        if self.focus.as_ref().is_some_and(rests) { CLOSE } else { WIDE }
+        let close = self.focus.as_ref().is_some_and(rests) || self.left.get(identity).is_some_and(|until| *until > now);
+        if close { CLOSE } else { WIDE }
     }
 }
 
@@ -308,15 +444,28 @@ fn can_be_looked_into(known: &Known<Instance>) -> bool {
     !known.is_gone() && direct && matches!(known.phase(), Phase::Running | Phase::Unreachable)
 }
 
-/// A provider that is silent ends no stream that works.
-fn is_only_in_doubt(known: &Known<Instance>) -> bool {
-    !known.is_gone() && known.phase() == Phase::Unknown
+/// A stream that works is not ended by a provider that is silent, or that leaves an address out.
+fn may_stay(known: &Known<Instance>) -> bool {
+    matches!(known.phase(), Phase::Running | Phase::Unreachable | Phase::Unknown)
 }
 
-fn retry_at(trouble: &Trouble, failures: u32, now: Timestamp) -> Option<Timestamp> {
-    match trouble {
-        Trouble::HostKeyChanged => None,
-        trouble if trouble.is_lasting() => Some(now + TRY_AGAIN),
-        _ => Some(now + (FIRST_RETRY * 2i32.saturating_pow(failures.min(8) - 1)).min(LONGEST_RETRY)),
-    }
+/// A share of the pause before a connection is tried again, 0.0 to 1.0: another one for each, so that those that ended
+/// together do not come back together.
+fn spread(identity: &Identity, number: u64) -> f64 {
+    let mut hasher = DefaultHasher::new();
+    (identity.account.as_str(), identity.id.as_str(), number).hash(&mut hasher);
+    (hasher.finish() % 1024) as f64 / 1024.0
 }
+
+/// Half a pause comes on top of it at most; the longest is [`LONGEST_RETRY`], but for what a person has to mend.
+fn retry_at(trouble: &Trouble, failures: u32, spread: f64, now: Timestamp) -> Option<Timestamp> {
+    let pause = match trouble {
+        Trouble::HostKeyChanged => return None,
+        trouble if trouble.is_lasting() && failures > BEGINNING => TRY_AGAIN,
+        _ => (FIRST_RETRY * 2i32.pow(failures.clamp(1, 8) - 1)).min(LONGEST_RETRY * 2 / 3),
+    };
+    Some(now + SignedDuration::from_millis((pause.as_millis() as f64 * (1.0 + spread / 2.0)) as i64))
+}
+
+#[cfg(test)]
+mod tests;

@@ -54,9 +54,10 @@ impl Performer {
             Effect::NoteUnwatched(accounts) => self.keeper.note_unwatched(accounts),
             Effect::AskSpend(question) => self.keeper.ask_spend(question),
             Effect::Rename { from, to } => self.keeper.rename(from, to),
-            Effect::OpenStream { identity, number, target, pace } => self.streams.open(identity, number, target, pace),
+            Effect::OpenStream { identity, number, target, pace, new_key } => {
+                self.streams.open(identity, number, target, pace, new_key);
+            }
             Effect::CloseStream { identity } => self.streams.close(&identity),
-            Effect::ForgetHostKey { alias } => self.streams.forget_host_key(&alias),
             Effect::KeepUsage(entries) => self.keeper.keep_usage(entries),
             Effect::RecallUsage { from, peaks } => self.keeper.recall_usage(from, peaks),
             Effect::Claim => self.keeper.claim(),

@@ -6,7 +6,6 @@ use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use providers::model::SshEndpoint;
 use tokio::process::{Child, Command};
 
 use crate::app::event::Guest;
@@ -23,10 +22,8 @@ pub struct Lent {
 }
 
 impl Lent {
-    /// Starts `ssh` on a terminal that was given back. Says why not when it cannot be started.
-    pub fn to_ssh(endpoint: &SshEndpoint) -> Result<Self, String> {
-        let mut command = Command::new("ssh");
-        command.arg("-p").arg(endpoint.port.to_string()).arg("--").arg(format!("{}@{}", endpoint.user, endpoint.host));
+    /// Starts an `ssh` on a terminal that was given back. Says why not when it cannot be started.
+    pub fn to_ssh(command: Command) -> Result<Self, String> {
         Self::to(Guest::Ssh, command)
     }
 

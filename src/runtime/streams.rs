@@ -1,21 +1,29 @@
 //! Streams to machines: the person's own `ssh`, one process each, whose lines become looks.
 
+mod command;
+mod host_keys;
+mod listening;
+mod said;
+
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::PathBuf;
-use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::SignedDuration;
 use providers::model::Identity;
-use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Command;
 use tokio::task::AbortHandle;
 
-use super::{Outbox, clock};
+use self::command::Ssh;
+use self::host_keys::HostKeys;
+use super::Outbox;
 use crate::app::Event;
 use crate::app::event::WorldEvent;
-use crate::rules::probe::{self, Reader};
+use crate::rules::probe;
 use crate::rules::streams::{Target, Told, Trouble};
+
+pub use self::command::program;
 
 /// The file of host keys, in the state folder.
 pub const KNOWN_HOSTS: &str = "known_hosts";
@@ -24,80 +32,65 @@ pub const KNOWN_HOSTS: &str = "known_hosts";
 #[derive(Clone)]
 pub struct Streams {
     open: Arc<Mutex<BTreeMap<Identity, AbortHandle>>>,
-    /// A file of our own, in the state folder.
-    known_hosts: PathBuf,
+    ssh: Ssh,
+    host_keys: HostKeys,
     outbox: Outbox,
 }
 
 impl Streams {
+    /// Streams by the `ssh` on the path. `known_hosts` is a file of our own, in a folder that is there.
     pub fn new(known_hosts: PathBuf, outbox: Outbox) -> Self {
-        Streams { open: Arc::default(), known_hosts, outbox }
+        let ssh = Ssh::new(Some(program(None)), &known_hosts);
+        Streams { open: Arc::default(), ssh, host_keys: HostKeys::new(known_hosts), outbox }
     }
 
-    pub fn open(&self, identity: Identity, number: u64, target: Target, pace: SignedDuration) {
-        let (outbox, told_of) = (self.outbox.clone(), identity.clone());
-        let command = self.command(&target, pace);
+    /// The same by another program; by `None` nothing is ever connected to.
+    pub fn by(self, program: Option<OsString>) -> Self {
+        Streams { ssh: self.ssh.by(program), ..self }
+    }
+
+    /// Opens a stream in place of the one that is there. With `new_key` the key that its host had is forgotten before.
+    pub fn open(&self, identity: Identity, number: u64, target: Target, pace: SignedDuration, new_key: bool) {
+        let (streams, told_of) = (self.clone(), identity.clone());
         let task = tokio::spawn(async move {
             let tell = |told| {
-                outbox.put(Event::World(WorldEvent::Stream { identity: told_of.clone(), number, told }));
+                streams.outbox.put(Event::World(WorldEvent::Stream { identity: told_of.clone(), number, told }));
             };
-            let trouble = listen(command, |usage| tell(Told::Usage(Box::new(usage)))).await;
+            let trouble = streams.listen(&target, pace, new_key, |usage| tell(Told::Usage(Box::new(usage)))).await;
+            tracing::debug!(alias = target.alias, ?trouble, "a stream ended");
             tell(Told::Ended(trouble));
         });
-        let before = self.lock().insert(identity, task.abort_handle());
-        before.iter().for_each(AbortHandle::abort);
+        let mut open = self.lock();
+        open.retain(|_, task| !task.is_finished());
+        open.insert(identity, task.abort_handle()).iter().for_each(AbortHandle::abort);
     }
 
     pub fn close(&self, identity: &Identity) {
         self.lock().remove(identity).iter().for_each(AbortHandle::abort);
     }
 
-    /// Takes a name's key out of our file: whatever key its host has the next time is the right one.
-    pub fn forget_host_key(&self, alias: &str) {
-        let (file, alias) = (self.known_hosts.clone(), alias.to_owned());
-        tokio::task::spawn_blocking(move || {
-            let of_another = |line: &&str| line.split_whitespace().next() != Some(alias.as_str());
-            let kept = std::fs::read_to_string(&file)
-                .map(|text| text.lines().filter(of_another).map(|line| format!("{line}\n")).collect::<String>());
-            if let Err(error) = kept.and_then(|kept| std::fs::write(&file, kept)) {
-                tracing::warn!(%error, "a host key could not be forgotten");
-            }
-        });
+    /// What opens a shell on a machine: with its own host key, and whatever else the person's config says.
+    pub fn shell(&self, target: &Target) -> Command {
+        self.ssh.shell(target)
+    }
+
+    /// Looks into a machine until that ends, and says why it ended.
+    async fn listen(
+        &self,
+        target: &Target,
+        pace: SignedDuration,
+        new_key: bool,
+        tell: impl FnMut(providers::usage::Usage),
+    ) -> Trouble {
+        let Some(command) = self.ssh.stream(target, &probe::command(pace)) else { return Trouble::NoProgram };
+        if new_key && let Err(error) = self.host_keys.forget(&target.alias).await {
+            tracing::warn!(%error, "a host key could not be forgotten");
+            return Trouble::Said(providers::text::clean(&error.to_string()));
+        }
+        listening::listen(command, &target.alias, tell).await
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<Identity, AbortHandle>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
-
-    fn command(&self, target: &Target, pace: SignedDuration) -> Command {
-        let mut command = Command::new("ssh");
-        let endpoint = &target.endpoint;
-        command.args(["-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=5"]);
-        command.args(["-o", "ServerAliveCountMax=2", "-o", "LogLevel=INFO", "-o", "StrictHostKeyChecking=accept-new"]);
-        command.args(["-o", "ControlMaster=no", "-o", "ControlPath=none"]);
-        command.arg("-o").arg(format!("HostKeyAlias={}", target.alias));
-        command.arg("-o").arg(format!("UserKnownHostsFile={}", self.known_hosts.display()));
-        command.arg("-p").arg(endpoint.port.to_string()).arg("--");
-        command.arg(format!("{}@{}", endpoint.user, endpoint.host)).arg(probe::command(pace));
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
-        command.env("LC_ALL", "C");
-        command
-    }
-}
-
-/// Reads a stream to its end, and says why it ended.
-async fn listen(mut command: Command, mut tell: impl FnMut(providers::usage::Usage)) -> Trouble {
-    let mut child = match command.spawn() {
-        Ok(child) => child,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Trouble::NoProgram,
-        Err(error) => return Trouble::Said(providers::text::clean(&error.to_string())),
-    };
-    let Some(output) = child.stdout.take() else { return Trouble::Ended };
-    let (mut lines, mut reader) = (BufReader::new(output).lines(), Reader::default());
-    while let Ok(Some(line)) = lines.next_line().await {
-        if let Some(usage) = reader.line(&line, clock::now()) {
-            tell(usage);
-        }
-    }
-    Trouble::Ended
 }

@@ -5,7 +5,7 @@ use providers::model::{AccountName, Identity, Phase};
 
 use crate::app::effect::Effect;
 use crate::app::state::World;
-use crate::rules::streams::{Consent, Order, Told};
+use crate::rules::streams::{Consent, Link, Order, Told};
 use crate::rules::usage::{Judged, UsageEntry, WeeksPeak, judge, mismatch};
 
 /// Slots are written down, and all gauges judged, so often.
@@ -35,6 +35,7 @@ pub fn looked(world: &mut World, account: &AccountName, now: Timestamp) {
 
 /// Takes in what a stream told.
 pub fn told(world: &mut World, identity: &Identity, number: u64, told: Told, now: Timestamp) -> Vec<Effect> {
+    let works = world.streams.get(identity).is_some_and(|stream| matches!(stream.link, Link::Live { .. }));
     if world.streams.told(identity, number, &told, now) {
         match told {
             Told::Usage(usage) => {
@@ -42,6 +43,10 @@ pub fn told(world: &mut World, identity: &Identity, number: u64, told: Told, now
                 let rented = gpus.map_or(1, |gpus| gpus.count);
                 world.gauges.by.entry(identity.clone()).or_default().note(&usage, rented);
                 judge_one(world, identity, now);
+                if works {
+                    // Nothing else may begin by it: no need to go through the whole fleet each time.
+                    return Vec::new();
+                }
             }
             Told::Ended(_) => world.changed = true,
         }
@@ -61,10 +66,11 @@ pub fn consent(world: &mut World, account: &AccountName, consent: Consent, now: 
 
 /// Somebody looked into why a host has another key, and takes it for the instance.
 pub fn accept_host_key(world: &mut World, identity: &Identity, now: Timestamp) -> Vec<Effect> {
-    let Some(target) = world.streams.accept_host_key(identity) else { return Vec::new() };
-    let mut effects = vec![Effect::ForgetHostKey { alias: target.alias }];
-    effects.extend(streams_due(world, now));
-    effects
+    if !world.streams.accept_host_key(identity) {
+        return Vec::new();
+    }
+    world.changed = true;
+    streams_due(world, now)
 }
 
 /// Takes over what the ledger knew.
@@ -83,11 +89,11 @@ pub fn recalled(world: &mut World, entries: &[UsageEntry], peaks: Option<Vec<Wee
 
 /// What is due by itself.
 pub fn tick(world: &mut World, now: Timestamp) -> Vec<Effect> {
+    let mut effects = streams_due(world, now);
     if !world.remembered {
-        return Vec::new();
+        return effects;
     }
     let due = |last: Option<Timestamp>, pause| last.is_none_or(|at| now.duration_since(at) >= pause || at > now);
-    let mut effects = Vec::new();
     if due(world.gauges.judged_at, MINUTE) {
         world.gauges.judged_at = Some(now);
         judge_all(world, now);
@@ -111,7 +117,6 @@ pub fn tick(world: &mut World, now: Timestamp) -> Vec<Effect> {
             false => {}
         }
     }
-    effects.extend(streams_due(world, now));
     effects
 }
 
@@ -128,19 +133,22 @@ pub fn keep(world: &mut World) -> Option<Effect> {
     (!entries.is_empty()).then_some(Effect::KeepUsage(entries))
 }
 
-/// Opens and closes streams. Only who collects has any.
-fn streams_due(world: &mut World, now: Timestamp) -> Vec<Effect> {
-    if !world.remembered || !world.streams_open() {
-        return Vec::new();
-    }
-    let orders = world.streams.orders(&world.fleet, now);
-    orders
-        .into_iter()
-        .map(|order| match order {
-            Order::Open { identity, number, target, pace } => Effect::OpenStream { identity, number, target, pace },
-            Order::Close { identity } => Effect::CloseStream { identity },
-        })
-        .collect()
+/// Opens and closes streams. Only who collects has any: whoever takes that over looks into the machines then.
+pub fn streams_due(world: &mut World, now: Timestamp) -> Vec<Effect> {
+    let orders = if !world.streams_open() {
+        world.streams.close_all()
+    } else if world.remembered {
+        world.streams.orders(&world.fleet, now)
+    } else {
+        Vec::new()
+    };
+    let effect = |order| match order {
+        Order::Open { identity, number, target, pace, new_key } => {
+            Effect::OpenStream { identity, number, target, pace, new_key }
+        }
+        Order::Close { identity } => Effect::CloseStream { identity },
+    };
+    orders.into_iter().map(effect).collect()
 }
 
 fn judge_all(world: &mut World, now: Timestamp) {

@@ -1,7 +1,7 @@
 //! What one screen does with an event: keys find their listener, the topmost window first.
 
 use jiff::{SignedDuration, Timestamp};
-use providers::model::{AccountName, Action as Deed, Identity, Phase, ResourceKind, SshEndpoint};
+use providers::model::{AccountName, Action as Deed, Identity, Phase, ResourceKind};
 use providers::text::clean;
 use tui_input::{Input, InputRequest};
 
@@ -20,6 +20,7 @@ use crate::rules::plan::{self, Confirmation, Plan};
 use crate::rules::saga::{Confirmed, OpId, Step, confirm};
 use crate::rules::settings::Setting;
 use crate::rules::spend::{Billable, Key};
+use crate::rules::streams::Target;
 
 /// The same key within this time of its last event is a key that is being held.
 const HELD: SignedDuration = SignedDuration::from_millis(150);
@@ -519,31 +520,32 @@ fn open_page(state: &mut State, now: Timestamp) -> Vec<Effect> {
 }
 
 /// Where the instance under the cursor can be reached.
-fn endpoint(state: &State) -> Option<SshEndpoint> {
+fn reached(state: &State) -> Option<Target> {
     let list = state.view.list();
     let identity = match &list.cursor {
         Some(Line::Spend(SpendLine::Group(_, Key::Billable(_, Billable::Resource { identity, .. })))) => identity,
         _ => list.selected()?,
     };
-    let known = state.world.fleet.instances.get(identity)?;
-    known.row.ssh.clone().filter(|_| known.phase() == Phase::Running)
+    let known = state.world.fleet.instances.get(identity).filter(|known| known.phase() == Phase::Running)?;
+    let account = state.world.fleet.account(&identity.account)?;
+    Some(Target::new(&account.provider, identity, known.row.ssh.as_ref()?))
 }
 
 fn ssh(state: &mut State, now: Timestamp) -> Vec<Effect> {
-    match endpoint(state) {
+    match reached(state) {
         Some(_) if state.view.fixed.demo => say(&mut state.view, Msg::NoSshInDemo, now),
-        Some(endpoint) => return vec![Effect::Ssh(endpoint)],
+        Some(target) => return vec![Effect::Ssh(target)],
         None => say(&mut state.view, Msg::NoSsh, now),
     }
     vec![]
 }
 
 fn copy_ssh(state: &mut State, now: Timestamp) -> Vec<Effect> {
-    let Some(endpoint) = endpoint(state) else {
+    let Some(target) = reached(state) else {
         say(&mut state.view, Msg::NoSsh, now);
         return vec![];
     };
-    let line = endpoint.command_line();
+    let line = target.endpoint.command_line();
     say(&mut state.view, Msg::SshCopied { line: line.clone() }, now);
     vec![Effect::Copy(line)]
 }

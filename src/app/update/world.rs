@@ -362,6 +362,7 @@ fn polled(world: &mut World, name: &AccountName, asked_at: Timestamp, poll: Poll
         let seen = if trusted { seen } else { Sight::Untold };
         effects.extend(advance(world, op, Input::Polled { asked_at, seen }, now));
     }
+    effects.extend(usage::streams_due(world, now));
     effects.extend(ask_due(world, now));
     effects
 }
