@@ -18,19 +18,19 @@ const CARD_BYTES: usize = 5 * 2;
 
 const MACHINE: &str = "SELECT key FROM machine WHERE account = $1 AND id = $2 AND generation = $3";
 const NEW_MACHINE: &str = "INSERT INTO machine (account, id, generation) VALUES ($1, $2, $3)";
+const FIND: &str = "SELECT seen, whole, figures FROM usage WHERE slot = $1 AND machine = $2";
 const KEEP: &str = "
-    INSERT INTO usage (slot, machine, seen, memory_peak, figures) VALUES ($1, $2, $3, $4, $5)
-    ON CONFLICT (slot, machine) DO UPDATE SET seen = $3, memory_peak = $4, figures = $5";
+    INSERT OR REPLACE INTO usage (slot, machine, seen, whole, memory_peak, figures) VALUES ($1, $2, $3, $4, $5, $6)";
 const OLD: &str = "DELETE FROM usage WHERE slot < $1";
 const SINCE: &str = "
-    SELECT account, id, generation, slot, seen, figures FROM usage JOIN machine ON machine.key = machine
+    SELECT account, id, generation, slot, seen, whole, figures FROM usage JOIN machine ON machine.key = machine
     WHERE slot >= $1 ORDER BY slot";
 const PEAKS: &str = "
     SELECT account, id, generation, MAX(memory_peak), COUNT(*) FROM usage JOIN machine ON machine.key = machine
     WHERE slot >= $1 AND memory_peak IS NOT NULL GROUP BY machine";
 
 impl Ledger {
-    /// Writes slots down in the place of what they were before, and forgets those that are too old.
+    /// Adds slots to what is known of the same five minutes, whoever saw it, and forgets those that are too old.
     pub fn keep_usage(&mut self, entries: &[UsageEntry], now: Timestamp) -> Result<(), LedgerError> {
         self.write(Durability::Soon, |transaction| {
             let mut keys: BTreeMap<&Identity, i64> = BTreeMap::new();
@@ -39,9 +39,16 @@ impl Ledger {
                     Some(key) => *key,
                     None => *keys.entry(identity).or_insert(machine(transaction, identity)?),
                 };
+                let there = transaction.prepare_cached(FIND)?.query_row(params![slot.number, key], |row| {
+                    Ok(self::slot(slot.number, row.get(0)?, row.get(1)?, &row.get::<_, Vec<u8>>(2)?))
+                });
+                let mut slot = slot.clone();
+                if let Some(there) = there.optional()?.flatten() {
+                    slot.merge(&there);
+                }
                 let peak = slot.memory_peak();
                 let peak = peak.is_known().then(|| peak.bits());
-                let row = params![slot.number, key, slot.seen, peak, encoded(slot)];
+                let row = params![slot.number, key, slot.seen, slot.whole, peak, encoded(&slot)];
                 transaction.prepare_cached(KEEP)?.execute(row)?;
             }
             transaction.prepare_cached(OLD)?.execute([slot_of(now - KEPT)])?;
@@ -55,10 +62,9 @@ impl Ledger {
         let mut rows = statement.query([slot_of(from)])?;
         let mut entries = Vec::new();
         while let Some(row) = rows.next()? {
-            let figures: Vec<u8> = row.get(5)?;
+            let figures: Vec<u8> = row.get(6)?;
             // What another version wrote is left alone.
-            let Some((host, cards)) = decoded(&figures) else { continue };
-            let slot = Slot { number: row.get(3)?, seen: row.get(4)?, host, cards };
+            let Some(slot) = slot(row.get(3)?, row.get(4)?, row.get(5)?, &figures) else { continue };
             entries.push(UsageEntry { identity: identity(row)?, slot });
         }
         Ok(entries)
@@ -110,6 +116,12 @@ fn encoded(slot: &Slot) -> Vec<u8> {
     bytes
 }
 
+/// `None` for what another version wrote.
+fn slot(number: i64, seen: u8, whole: u8, figures: &[u8]) -> Option<Slot> {
+    let (host, cards) = decoded(figures)?;
+    Some(Slot { number, seen, whole, host, cards })
+}
+
 fn decoded(bytes: &[u8]) -> Option<(HostMinute, Vec<CardMinute>)> {
     let (host, cards) = bytes.split_at_checked(HOST_BYTES)?;
     let [LAYOUT, averaged_over, serves, figures @ ..] = host else { return None };
@@ -118,6 +130,7 @@ fn decoded(bytes: &[u8]) -> Option<(HostMinute, Vec<CardMinute>)> {
     let share = |bytes: &[u8]| bytes.try_into().ok().map(|bytes| Share::from_bits(u16::from_le_bytes(bytes)));
     let host = HostMinute {
         seen: true,
+        whole: false,
         averaged_over: *averaged_over,
         serves: *serves != 0,
         cpu: share(cpu)?,
