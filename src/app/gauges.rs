@@ -64,12 +64,7 @@ impl World {
         self.charged_while(Verdict::Waiting, identity, now)
     }
 
-    fn charged_while(
-        &self,
-        verdict: Verdict,
-        identity: &Identity,
-        now: Timestamp,
-    ) -> Option<Vec<(Currency, Exact)>> {
+    fn charged_while(&self, verdict: Verdict, identity: &Identity, now: Timestamp) -> Option<Vec<(Currency, Exact)>> {
         let idleness = self.idleness(identity).filter(|idleness| idleness.verdict == verdict)?;
         let since = self.fleet.there(&identity.account, idleness.since?);
         Some(self.spending.meter.charged_since(identity, since, now))

@@ -266,7 +266,8 @@ fn remembered(account: &str) -> Memory {
         seen: None,
         missing: false,
         since: at("08:00:00"),
-        state: Charged { running: true, started_at: None, granularity: providers::model::Granularity::Exact },        idle: Default::default(),
+        state: Charged { running: true, started_at: None, granularity: providers::model::Granularity::Exact },
+        idle: Default::default(),
     };
     Memory {
         accounts: vec![AccountMemory {

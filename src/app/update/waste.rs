@@ -65,3 +65,7 @@ pub fn write_down(world: &mut World, now: Timestamp) -> Vec<Effect> {
     }
     effects
 }
+
+#[cfg(test)]
+#[path = "waste_tests.rs"]
+mod tests;

@@ -481,7 +481,8 @@ fn what_is_open_is_assigned_from_its_time_on() {
         seen: None,
         missing: false,
         since: at("08:00"),
-        state: State { running: true, started_at: None, granularity: providers::model::Granularity::Exact },        idle: Default::default(),
+        state: State { running: true, started_at: None, granularity: providers::model::Granularity::Exact },
+        idle: Default::default(),
     };
     let look = Entries { open: [(pod("a"), Some(running))].into(), ..Entries::default() };
     let account = AccountMemory {

@@ -233,14 +233,7 @@ impl Books {
     }
 
     /// Rounds the piece up that ends at `end` and began at a full hour or with the run.
-    fn piece(
-        &mut self,
-        identity: &Identity,
-        running: &Running,
-        line: &OpenLine,
-        end: Timestamp,
-        evidence: Evidence,
-    ) {
+    fn piece(&mut self, identity: &Identity, running: &Running, line: &OpenLine, end: Timestamp, evidence: Evidence) {
         let Granularity::ClockHours { round_up_to } = running.state.granularity else { return };
         let start = line.run_from.max(hour_before(end));
         let exact = Exact::over(line.rate, start, end);
@@ -263,7 +256,8 @@ impl Books {
         if amount > Exact::ZERO {
             let (identity, mut terms, currency) = (identity.clone(), line.terms.clone(), line.rate.currency);
             // What is charged at the end of a time belongs to that time.
-            let last = at.saturating_sub(SignedDuration::from_millis(1)).expect("a duration can be taken from any time");
+            let last =
+                at.saturating_sub(SignedDuration::from_millis(1)).expect("a duration can be taken from any time");
             terms.wasted |= running.idle.parts(last, at).any(|(.., idle)| idle);
             self.entries.lumps.push(Lump { identity, terms, at, amount, currency, evidence });
         }

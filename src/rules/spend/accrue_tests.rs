@@ -29,6 +29,10 @@ fn gone(stopped_at: &str) -> Instance {
     Instance { phase: Phase::Gone, stopped_at: Some(at(stopped_at)), ..running(None) }
 }
 
+fn decimal(text: &str) -> rust_decimal::Decimal {
+    text.parse().unwrap()
+}
+
 fn counted(seconds: u32) -> Granularity {
     Granularity::Steps { seconds, least_seconds: 0 }
 }
@@ -478,16 +482,17 @@ fn what_was_charged_while_it_did_nothing_is_told_at_the_rates_that_were_in_force
 
 #[test]
 fn after_a_restart_it_was_idle_up_to_the_last_look_and_goes_on_when_that_is_proven() {
-    let mut watch = idle_for_a_while();
+    let mut watch = Watch::new();
     let a = identity("team", "a");
-    watch.meter.works(&a, at("10:00:00"));
-    watch.poll(at("10:02:00"), listed(vec![instance("a", Phase::Running, "1")]));
-    watch.meter.idles(&a, at("10:01:00"));
-    // The next look with a change writes it down.
-    watch.poll(at("10:03:00"), listed(vec![instance("a", Phase::Running, "2")]));
+    let poll = |hourly| listed(vec![instance("a", Phase::Running, hourly)]);
+    watch.poll(at("10:00:00"), poll("1"));
+    watch.meter.idles(&a, at("10:00:00"));
+    watch.poll(at("10:00:30"), poll("2"));
+    watch.poll(at("10:01:00"), poll("2"));
     watch.restart();
-    assert_eq!(wasted(&watch, "11:00:00"), "0.033333", "two minutes at a dollar an hour");
-    assert_eq!(watch.meter.idles(&a, at("10:02:30")), Some(at("10:01:00")));
+    assert_eq!(wasted(&watch, "11:00:00"), "0.025", "half a minute at each rate");
+    assert_eq!(watch.meter.idles(&a, at("10:00:50")), Some(at("10:00:00")));
+    assert_eq!(wasted(&watch, "10:30:30"), "1.008333");
 }
 
 #[test]

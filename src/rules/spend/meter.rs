@@ -346,7 +346,9 @@ impl Meter {
     fn remember(&mut self, entries: &Entries) {
         for span in entries.spans.iter().filter(|span| span.identity.kind == ResourceKind::Instance) {
             let Span { identity, terms, rate, from, to, .. } = span;
-            let Some(running) = self.running.get(identity).filter(|_| terms.charge == Charge::Certain) else { continue };
+            let Some(running) = self.running.get(identity).filter(|_| terms.charge == Charge::Certain) else {
+                continue;
+            };
             let new = Closed { component: terms.component, rate: *rate, from: *from, to: *to };
             let closed = self.closed.entry(identity.clone()).or_default();
             let goes_on = |old: &&mut Closed| (old.component, old.rate, old.to) == (new.component, new.rate, new.from);

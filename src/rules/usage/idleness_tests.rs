@@ -144,19 +144,14 @@ fn idle_02() -> States {
 
 fn idle_04() -> States {
     let stuck = Doing { memory_mib: 30_765, cpu: Some(12), network: Some(0.0), power: 47.0, ..doing(&[100]) };
-    vec![
-        (-120, Doing { power: 230.0, ..doing(&[98]) }),
-        (-60, Doing { power: 231.0, ..doing(&[97]) }),
-        (0, stuck),
-    ]
+    vec![(-120, Doing { power: 230.0, ..doing(&[98]) }), (-60, Doing { power: 231.0, ..doing(&[97]) }), (0, stuck)]
 }
 
 fn idle_05() -> States {
     let quiet = Doing { cpu: Some(6), disk: Some(1e5), network: Some(5000.0), ..doing(&[0]) };
     let bursts = [(210, 91), (510, 95), (810, 93), (1110, 91), (1410, 95), (1710, 93)];
-    let burst = |(at, used): (i64, u32)| {
-        [(at, Doing { cards: vec![Some(used)], ..quiet.clone() }), (at + 30, quiet.clone())]
-    };
+    let burst =
+        |(at, used): (i64, u32)| [(at, Doing { cards: vec![Some(used)], ..quiet.clone() }), (at + 30, quiet.clone())];
     std::iter::once((0, quiet.clone())).chain(bursts.into_iter().flat_map(burst)).collect()
 }
 
