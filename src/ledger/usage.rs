@@ -145,3 +145,71 @@ fn decoded(bytes: &[u8]) -> Option<(HostMinute, Vec<CardMinute>)> {
     let cards = cards.chunks_exact(CARD_BYTES);
     cards.remainder().is_empty().then(|| (host, cards.map(card).collect()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::samples::{at, identity};
+
+    fn card(peak: f64, memory: (f64, f64)) -> CardMinute {
+        let [peak, memory_low, memory_high] = [peak, memory.0, memory.1].map(Share::of);
+        CardMinute { peak, least: peak, memory_low, memory_high, power: Share::UNKNOWN }
+    }
+
+    fn entry(slot: i64, seen: u8, cards: Vec<CardMinute>) -> UsageEntry {
+        let host = HostMinute { seen: true, averaged_over: 1, network: Flow::from(Some(2e6)), ..HostMinute::default() };
+        let slot = Slot { number: slot, seen, whole: seen & 0b1_0101, host, cards };
+        UsageEntry { identity: identity(ResourceKind::Instance, "a"), slot }
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let mut ledger = Ledger::in_memory().unwrap();
+        let now = at("10:00");
+        let written = entry(slot_of(now), 0b1_1011, vec![card(0.5, (0.1, 0.2)), CardMinute::default()]);
+        ledger.keep_usage(std::slice::from_ref(&written), now).unwrap();
+        assert_eq!(ledger.usage_since(now).unwrap(), [written]);
+        assert_eq!(ledger.usage_since(now + SignedDuration::from_mins(5)).unwrap(), []);
+    }
+
+    /// As after a restart, before what the one before wrote is known.
+    #[test]
+    fn two_processes_that_wrote_parts_of_a_slot_hide_nothing_of_each_other() {
+        let mut ledger = Ledger::in_memory().unwrap();
+        let now = at("10:00");
+        let first = entry(slot_of(now), 0b0_0011, vec![card(0.9, (0.1, 0.6))]);
+        let second = entry(slot_of(now), 0b1_0010, vec![card(0.0, (0.0, 0.0)), card(0.1, (0.1, 0.1))]);
+        for written in [&first, &second, &first] {
+            ledger.keep_usage(std::slice::from_ref(written), now).unwrap();
+        }
+        let [found] = &ledger.usage_since(now).unwrap()[..] else { panic!("one slot") };
+        assert_eq!((found.slot.seen, found.slot.whole), (0b1_0011, 0b1_0001));
+        let both = CardMinute { least: Share::of(0.0), ..card(0.9, (0.0, 0.6)) };
+        assert_eq!(found.slot.cards, [both, card(0.1, (0.1, 0.1))]);
+        let peaks = ledger.memory_peaks(now).unwrap();
+        assert_eq!((peaks[0].memory, peaks[0].slots), (Share::of(0.6), 1));
+    }
+
+    #[test]
+    fn slots_are_kept_for_thirty_days() {
+        let mut ledger = Ledger::in_memory().unwrap();
+        let now = at("10:00");
+        let slots = || [slot_of(now - KEPT) - 1, slot_of(now - KEPT), slot_of(now)];
+        let entries = slots().map(|slot| entry(slot, 1, vec![card(0.0, (0.2, 0.3))]));
+        ledger.keep_usage(&entries, now).unwrap();
+        let found: Vec<i64> =
+            ledger.usage_since(Timestamp::UNIX_EPOCH).unwrap().iter().map(|e| e.slot.number).collect();
+        assert_eq!(found, slots()[1..]);
+    }
+
+    #[test]
+    fn what_another_version_wrote_is_left_alone() {
+        let mut ledger = Ledger::in_memory().unwrap();
+        let now = at("10:00");
+        ledger.keep_usage(&[entry(slot_of(now), 1, Vec::new())], now).unwrap();
+        for figures in [&b"\x02"[..], b"", &[LAYOUT; HOST_BYTES + CARD_BYTES - 1]] {
+            ledger.main.execute("UPDATE usage SET figures = $1", [figures]).unwrap();
+            assert_eq!(ledger.usage_since(now).unwrap(), []);
+        }
+    }
+}

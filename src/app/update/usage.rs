@@ -187,7 +187,7 @@ fn judge_one(world: &mut World, identity: &Identity, now: Timestamp) {
         running_since: known.row.started_at.map(|at| world.fleet.here(&identity.account, at)).or(gauge.running_since),
         mismatch: mismatch.as_ref(),
         peak: world.gauges.peaks.get(identity),
-        before: gauge.before(),
+        before: gauge.before(rule, now),
     };
     let idleness = judge(&judged, rule, now);
     let marked = world.spending.meter.idle_since(identity).filter(|_| !idleness.wastes());

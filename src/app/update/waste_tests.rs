@@ -200,3 +200,38 @@ fn figures_of_a_time_to_come_are_not_taken_in() {
     story.poll(Instance { usage: Some(usage), ..machine() });
     assert_eq!((story.verdict(), story.since()), (Verdict::Idle, Some(at("10:00:00"))));
 }
+
+/// A screen beside the one that collects knows only what that one wrote, up to a minute ago.
+#[test]
+fn who_only_looks_on_is_told_by_the_ledger() {
+    let (mut story, mut beside) = (Story::begin(), Story::begin());
+    beside.poll(machine());
+    for minute in 1..40 {
+        story.looks(minute, Some(0));
+        let entries = story.usage();
+        beside.now = story.now;
+        beside.take(WorldEvent::UsageRecalled { entries, peaks: None });
+    }
+    assert_eq!((beside.verdict(), beside.since()), (Verdict::Idle, Some(at("10:00:00"))));
+    assert_eq!(beside.wasting(), "21.52");
+    story.looks(42, Some(90));
+    let entries = story.usage();
+    beside.now = story.now;
+    beside.take(WorldEvent::UsageRecalled { entries, peaks: None });
+    assert_eq!((beside.verdict(), beside.wasting().as_str()), (Verdict::Busy, "0"));
+}
+
+/// What a program that is ended by force has not written is a minute at the most.
+#[test]
+fn what_is_seen_is_written_down_within_a_minute() {
+    let mut story = Story::begin();
+    for minute in 2..10 {
+        story.looks(minute, Some(0));
+        let last = story.usage().last().map(|entry| entry.slot.clone()).expect("a slot a minute");
+        let (slot, bit) = ((600 + minute - 2) / 5, (600 + minute - 2) % 5);
+        assert!(last.number % 288 > slot || last.seen >> bit & 1 == 1, "{minute}: {last:?}");
+    }
+    let usage = Usage { gpus: vec![GpuSample::default()], ..Usage::new(story.now, UsageSource::Provider) };
+    story.poll(Instance { usage: Some(usage), ..machine() });
+    assert_eq!(crate::app::update::leave_now(&mut story.state, story.now).len(), 1, "and the rest at the end");
+}

@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use providers::model::Phase;
 use providers::usage::{Usage, UsageSource};
 
-use super::history::minute_of;
-use super::{History, Idleness, Recent, Slot};
+use super::history::{SLOT, minute_of};
+use super::{History, IdleRule, Idleness, Recent, Slot};
 
 /// How many past utilizations the curve on a row holds.
 pub const TREND: usize = 8;
@@ -28,8 +28,8 @@ pub struct Gauge {
     rested: bool,
     /// When it was last judged.
     pub judged_at: Option<Timestamp>,
-    /// Something was learnt of a time that was judged already.
-    late: bool,
+    /// The first minute of which something was learnt since then.
+    learnt: Option<i64>,
     /// When the last look in the trend was taken.
     trend_at: Option<Timestamp>,
 }
@@ -42,7 +42,7 @@ impl Gauge {
         if usage.source == UsageSource::Provider && own.is_some() {
             return;
         }
-        self.late |= !self.history.is_empty() && minute_of(usage.as_of) < self.history.last();
+        self.learn(minute_of(usage.as_of));
         self.history.note(usage, rented);
         self.recent.note(usage);
         // A provider that tells the same figures again has not looked again.
@@ -60,7 +60,7 @@ impl Gauge {
 
     /// Takes in what the ledger knew.
     pub fn restore(&mut self, slot: &Slot) {
-        self.late = true;
+        self.learn(slot.number * SLOT);
         self.history.restore(slot);
     }
 
@@ -79,13 +79,19 @@ impl Gauge {
         }
     }
 
-    /// The verdict before, as far as it still tells since when nothing was done.
-    pub fn before(&self) -> Option<&Idleness> {
-        Some(&self.idleness).filter(|_| !self.late)
+    /// The verdict before, as long as it still tells since when nothing was done: nothing was learnt since then of what
+    /// lies before the window.
+    pub fn before(&self, rule: &IdleRule, now: Timestamp) -> Option<&Idleness> {
+        let first = rule.first(minute_of(now));
+        Some(&self.idleness).filter(|_| self.learnt.is_none_or(|learnt| learnt >= first))
+    }
+
+    fn learn(&mut self, minute: i64) {
+        self.learnt = Some(self.learnt.map_or(minute, |learnt| learnt.min(minute)));
     }
 
     /// Takes a verdict in.
     pub fn judged(&mut self, idleness: Idleness, now: Timestamp) {
-        (self.idleness, self.judged_at, self.late) = (idleness, Some(now), false);
+        (self.idleness, self.judged_at, self.learnt) = (idleness, Some(now), None);
     }
 }

@@ -187,7 +187,7 @@ pub struct Judged<'a> {
     pub running_since: Option<Timestamp>,
     pub mismatch: Option<&'a Mismatch>,
     pub peak: Option<&'a WeeksPeak>,
-    /// The verdict before, where nothing about the time before it was learnt since then: what was quiet stays so.
+    /// The verdict before, where nothing was learnt since then of what lies before the window: what was quiet stays so.
     pub before: Option<&'a Idleness>,
 }
 
@@ -285,7 +285,7 @@ impl Window {
 
 impl IdleRule {
     /// The first of the window's minutes, the last being this.
-    fn first(&self, this: i64) -> i64 {
+    pub(super) fn first(&self, this: i64) -> i64 {
         this - i64::from(self.window) + 1
     }
 
