@@ -21,6 +21,13 @@ const LATELY: SignedDuration = SignedDuration::from_mins(10);
 /// Figures of a time that is further ahead are of no time that can be told.
 const AHEAD: SignedDuration = SignedDuration::from_mins(1);
 
+/// Takes in which machines did not run when somebody last looked.
+pub fn remembered(world: &mut World, now: Timestamp) {
+    for known in world.fleet.instances.values().filter(|known| !known.is_gone() && known.row.phase != Phase::Running) {
+        world.gauges.by.entry(known.identity.clone()).or_default().saw(known.row.phase, now);
+    }
+}
+
 /// Takes in what an account's list said of its machines, before what it says of their charges.
 pub fn looked(world: &mut World, account: &AccountName, now: Timestamp) -> Vec<Effect> {
     let own = world.fleet.instances_of(account).filter(|known| known.last_seen == now);

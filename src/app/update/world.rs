@@ -227,6 +227,7 @@ fn remembered(world: &mut World, memory: Memory, notices: Vec<LedgerNotice>, now
     spend::remember(world, &memory);
     world.fleet.instances = keyed(memory.instances, &world.fleet.accounts);
     world.fleet.storage = keyed(memory.storage, &world.fleet.accounts);
+    usage::remembered(world, now);
     world.settings.single = memory.settings;
     for operation in memory.recent {
         world.operations.entry(operation.id).or_insert(operation);

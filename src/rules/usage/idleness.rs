@@ -416,7 +416,8 @@ fn quiet_since(history: &History, rule: &IdleRule, waits: bool, (this, began): (
 /// Up to when an instance was seen to be idle that was so since a time, and is so no longer at `now`: to the end of
 /// the last minute without work.
 pub fn idle_until(history: &History, rule: &IdleRule, since: Timestamp, now: Timestamp) -> Timestamp {
-    let this = minute_of(now);
+    // After a clock was set back what was seen by it before lies ahead.
+    let this = minute_of(now).max(history.last());
     let mut until = since;
     let mut window = Window::new(history.width());
     for minute in history.since(minute_of(since)).take_while(|minute| minute.number <= this) {
@@ -431,7 +432,7 @@ pub fn idle_until(history: &History, rule: &IdleRule, since: Timestamp, now: Tim
             until = end_of(minute.number);
         }
     }
-    until.min(now).max(since)
+    until.min(now.max(end_of(this - 1))).max(since)
 }
 
 fn end_of(minute: i64) -> Timestamp {

@@ -378,6 +378,15 @@ fn it_was_idle_up_to_its_last_quiet_minute(#[case] then: Option<u32>, #[case] no
 }
 
 #[test]
+fn a_clock_that_is_set_back_takes_nothing_back() {
+    let machine = Machine::of(1).watch(&doing(&[0]), 0, 2400);
+    let rule = IdleRule::default();
+    assert_eq!(machine.judge(&rule, minutes(-60)).verdict, Verdict::Unknown);
+    let until = idle_until(&machine.history, &rule, minutes(0), minutes(-60));
+    assert!((minutes(39)..=minutes(40)).contains(&until), "{until}");
+}
+
+#[test]
 fn what_came_late_ends_idleness_where_it_belongs() {
     let mut machine = Machine::of(1).watch(&doing(&[0]), 0, 2400);
     machine.look(doing(&[99]).usage(seconds(37 * 60 + 20)));
