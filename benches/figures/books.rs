@@ -151,7 +151,7 @@ fn day_of_all(day: i64, start: Timestamp) -> Entries {
                 lines.push(OpenLine { terms, rate: rate(day + 1), from: to, run_from: start });
             }
             let state = State { running: true, started_at: Some(start), granularity: Granularity::Exact };
-            let running = Running { lines, seen: None, missing: false, since: start, state };
+            let running = Running { lines, seen: None, missing: false, since: start, state, idle: Default::default() };
             entries.open.insert(identity, Some(running));
         }
     }

@@ -9,7 +9,7 @@ use super::preferences::Preferences;
 use crate::rules::memory::Keep;
 use crate::rules::saga::{OpId, Operation, Permit};
 use crate::rules::settings::Setting;
-use crate::rules::spend::{Assignment, Question};
+use crate::rules::spend::{Assignment, Marking, Question};
 use crate::rules::streams::Target;
 use crate::rules::usage::UsageEntry;
 
@@ -57,6 +57,8 @@ pub enum Effect {
     },
     /// Write down to which projects spend belongs.
     Assign(Vec<Assignment>),
+    /// Write down which spend turned out to be waste, or none.
+    MarkWaste(Vec<Marking>),
     /// Somebody knows of the accounts that nobody watches any more.
     NoteUnwatched(Vec<AccountName>),
     /// What is known under one account's name goes on under another's: it is the same one.
@@ -78,9 +80,9 @@ pub enum Effect {
     },
     /// Write down what machines did.
     KeepUsage(Vec<UsageEntry>),
-    /// Read what machines did since a time, and the most memory that they used in a week.
+    /// Read what machines did since a time, if any, and the most memory that they used in a week.
     RecallUsage {
-        from: Timestamp,
+        from: Option<Timestamp>,
         peaks: bool,
     },
     /// Claim the ledger, or renew the claim.

@@ -1,14 +1,16 @@
 //! What the machines do, as the collector knows it: a gauge for each, and what is asked of all of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use providers::model::{Identity, Instance, Phase};
+use providers::money::Currency;
 use providers::usage::Usage;
 
 use super::state::World;
 use crate::rules::fleet::Known;
-use crate::rules::usage::{Gauge, Idleness, Mismatch, WeeksPeak, mismatch};
+use crate::rules::spend::{Exact, Marking};
+use crate::rules::usage::{Gauge, Idleness, Mismatch, Verdict, WeeksPeak, mismatch};
 
 #[derive(Clone, Debug, Default)]
 pub struct Gauges {
@@ -20,6 +22,9 @@ pub struct Gauges {
     pub(super) peaks_asked_at: Option<Timestamp>,
     /// When all of them were last judged.
     pub(super) judged_at: Option<Timestamp>,
+    /// Instances that are idle, or no longer, and what of it the books do not know yet.
+    pub(super) turned: BTreeSet<Identity>,
+    pub(super) markings: Vec<Marking>,
 }
 
 impl Gauges {
@@ -46,6 +51,23 @@ impl World {
     /// Whether it works; of what is not known at all, that this is so.
     pub fn idleness(&self, identity: &Identity) -> Option<&Idleness> {
         self.gauges.get(identity).map(|gauge| &gauge.idleness)
+    }
+
+    /// What an instance was charged since it does nothing, one a currency: of an idle one it is waste. `None` while it
+    /// works, or nobody knows; of one that waits see [`World::waited`].
+    pub fn wasted(&self, identity: &Identity, now: Timestamp) -> Option<Vec<(Currency, Exact)>> {
+        self.charged_while(Verdict::Idle, identity, now)
+    }
+
+    /// What an instance was charged since it waits to serve, one a currency: no waste, but worth a thought.
+    pub fn waited(&self, identity: &Identity, now: Timestamp) -> Option<Vec<(Currency, Exact)>> {
+        self.charged_while(Verdict::Waiting, identity, now)
+    }
+
+    fn charged_while(&self, verdict: Verdict, identity: &Identity, now: Timestamp) -> Option<Vec<(Currency, Exact)>> {
+        let idleness = self.idleness(identity).filter(|idleness| idleness.verdict == verdict)?;
+        let since = self.fleet.there(&identity.account, idleness.since?);
+        Some(self.spending.meter.charged_since(identity, since, now))
     }
 
     /// How its cards differ from those that are rented.

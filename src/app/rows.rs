@@ -218,7 +218,7 @@ impl<'a> Groups<'a> {
         let sum = &mut self.groups[at].sum;
         sum.rows += 1;
         sum.attention += usize::from(row.needs_you);
-        sum.totals.add_instance(row.known);
+        sum.totals.add_instance(row.known, row.idles);
         // Rows come account by account.
         if sum.accounts.last() != Some(&row.known.identity.account) {
             sum.accounts.push(row.known.identity.account.clone());
@@ -337,8 +337,8 @@ fn sort_key<'a>(row: &InstanceRow<'a>, sort: SortName) -> SortKey<'a> {
     let order = match sort {
         SortName::Attention => {
             let cost = cost();
-            let stopped = matches!(instance.phase, Phase::Stopped | Phase::Reclaimed);
-            Order::Attention(Reverse(row.needs_you), Reverse(if stopped { cost } else { 0 }), Reverse(cost))
+            let wastes = instance.is_resting() || row.idles;
+            Order::Attention(Reverse(row.needs_you), Reverse(if wastes { cost } else { 0 }), Reverse(cost))
         }
         SortName::Cost => Order::Cost(Reverse(cost())),
         SortName::Age => Order::Since(instance.started_at.or(instance.created_at)),

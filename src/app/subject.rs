@@ -22,6 +22,8 @@ pub struct InstanceRow<'a> {
     pub provider: Option<&'a ProviderName>,
     pub operation: Option<&'a Operation>,
     pub needs_you: bool,
+    /// It runs and does nothing: all that it costs is waste.
+    pub idles: bool,
 }
 
 impl<'a> InstanceRow<'a> {
@@ -31,7 +33,8 @@ impl<'a> InstanceRow<'a> {
         provider: Option<&'a ProviderName>,
         operation: Option<&'a Operation>,
     ) -> Self {
-        InstanceRow { world, known, provider, operation, needs_you: needs_you(known, operation) }
+        let idles = world.fleet.idle.contains(&known.identity);
+        InstanceRow { world, known, provider, operation, needs_you: needs_you(known, operation), idles }
     }
 
     /// By hand or by rule.
@@ -110,14 +113,16 @@ impl Subject for InstanceRow<'_> {
     }
     fn wastes(&self) -> Option<bool> {
         let rates = self.known.rates();
-        match self.known.phase() {
-            Phase::Stopped | Phase::Reclaimed if matches!(self.known.row.market, Market::Reserved { .. }) => {
-                Some(false)
-            }
-            Phase::Stopped | Phase::Reclaimed if !rates.certain().is_zero() => Some(true),
-            Phase::Stopped | Phase::Reclaimed => rates.complete.then_some(false),
-            Phase::Unknown => None,
-            _ => Some(false),
+        let does_nothing = match self.known.phase() {
+            Phase::Stopped | Phase::Reclaimed => true,
+            Phase::Running => self.idles,
+            Phase::Unknown => return None,
+            _ => false,
+        };
+        match () {
+            () if !does_nothing || matches!(self.known.row.market, Market::Reserved { .. }) => Some(false),
+            () if !rates.certain().is_zero() => Some(true),
+            () => rates.complete.then_some(false),
         }
     }
     fn protected(&self) -> bool {

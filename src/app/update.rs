@@ -5,6 +5,7 @@ mod mouse;
 mod spend;
 mod usage;
 mod view;
+mod waste;
 mod windows;
 mod world;
 
@@ -164,11 +165,16 @@ fn rebuild(state: &mut State, resort: bool, now: Timestamp) {
     }
 }
 
+/// What is to be written down, last of all, of what machines did.
+pub fn keep_usage(state: &mut State) -> Option<Effect> {
+    usage::keep(&mut state.world)
+}
+
 /// Ends the program at once, as a signal does: what was not sent is written down as not sent.
 pub fn leave_now(state: &mut State, now: Timestamp) -> Vec<Effect> {
     state.leaving = true;
     let mut effects = world::leave(&mut state.world, now);
-    effects.extend(usage::keep(&mut state.world));
+    effects.extend(keep_usage(state));
     effects
 }
 

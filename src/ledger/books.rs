@@ -11,7 +11,7 @@ use rusqlite::{OptionalExtension, Transaction, TransactionBehavior};
 
 use super::{Durability, Ledger, LedgerError, row};
 use crate::rules::memory::{AccountMemory, Keep};
-use crate::rules::spend::{Answer, Assignment, Question, Running, Summed};
+use crate::rules::spend::{Answer, Assignment, Marking, Question, Running, Summed};
 
 mod ask;
 mod assign;
@@ -20,6 +20,7 @@ mod billed;
 mod pieces;
 #[cfg(test)]
 mod property_tests;
+mod restate;
 mod sums;
 mod terms;
 #[cfg(test)]
@@ -112,6 +113,11 @@ impl Ledger {
     /// Writes down to which projects spend belongs, from some time on.
     pub fn assign(&mut self, assignments: &[Assignment]) -> Result<(), LedgerError> {
         self.write_books(|books| assignments.iter().try_for_each(|assignment| books.assign(assignment)))
+    }
+
+    /// Writes down which spend turned out to be waste, or none.
+    pub fn mark(&mut self, markings: &[Marking]) -> Result<(), LedgerError> {
+        self.write_books(|books| markings.iter().try_for_each(|marking| books.mark(marking)))
     }
 
     /// Somebody knows that these accounts are watched no more: their resources are no news at the next start.

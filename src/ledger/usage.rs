@@ -18,19 +18,19 @@ const CARD_BYTES: usize = 5 * 2;
 
 const MACHINE: &str = "SELECT key FROM machine WHERE account = $1 AND id = $2 AND generation = $3";
 const NEW_MACHINE: &str = "INSERT INTO machine (account, id, generation) VALUES ($1, $2, $3)";
+const FIND: &str = "SELECT seen, whole, figures FROM usage WHERE slot = $1 AND machine = $2";
 const KEEP: &str = "
-    INSERT INTO usage (slot, machine, seen, memory_peak, figures) VALUES ($1, $2, $3, $4, $5)
-    ON CONFLICT (slot, machine) DO UPDATE SET seen = $3, memory_peak = $4, figures = $5";
+    INSERT OR REPLACE INTO usage (slot, machine, seen, whole, memory_peak, figures) VALUES ($1, $2, $3, $4, $5, $6)";
 const OLD: &str = "DELETE FROM usage WHERE slot < $1";
 const SINCE: &str = "
-    SELECT account, id, generation, slot, seen, figures FROM usage JOIN machine ON machine.key = machine
+    SELECT account, id, generation, slot, seen, whole, figures FROM usage JOIN machine ON machine.key = machine
     WHERE slot >= $1 ORDER BY slot";
 const PEAKS: &str = "
     SELECT account, id, generation, MAX(memory_peak), COUNT(*) FROM usage JOIN machine ON machine.key = machine
     WHERE slot >= $1 AND memory_peak IS NOT NULL GROUP BY machine";
 
 impl Ledger {
-    /// Writes slots down in the place of what they were before, and forgets those that are too old.
+    /// Adds slots to what is known of the same five minutes, whoever saw it, and forgets those that are too old.
     pub fn keep_usage(&mut self, entries: &[UsageEntry], now: Timestamp) -> Result<(), LedgerError> {
         self.write(Durability::Soon, |transaction| {
             let mut keys: BTreeMap<&Identity, i64> = BTreeMap::new();
@@ -39,9 +39,16 @@ impl Ledger {
                     Some(key) => *key,
                     None => *keys.entry(identity).or_insert(machine(transaction, identity)?),
                 };
+                let there = transaction.prepare_cached(FIND)?.query_row(params![slot.number, key], |row| {
+                    Ok(self::slot(slot.number, row.get(0)?, row.get(1)?, &row.get::<_, Vec<u8>>(2)?))
+                });
+                let mut slot = slot.clone();
+                if let Some(there) = there.optional()?.flatten() {
+                    slot.merge(&there);
+                }
                 let peak = slot.memory_peak();
                 let peak = peak.is_known().then(|| peak.bits());
-                let row = params![slot.number, key, slot.seen, peak, encoded(slot)];
+                let row = params![slot.number, key, slot.seen, slot.whole, peak, encoded(&slot)];
                 transaction.prepare_cached(KEEP)?.execute(row)?;
             }
             transaction.prepare_cached(OLD)?.execute([slot_of(now - KEPT)])?;
@@ -55,10 +62,9 @@ impl Ledger {
         let mut rows = statement.query([slot_of(from)])?;
         let mut entries = Vec::new();
         while let Some(row) = rows.next()? {
-            let figures: Vec<u8> = row.get(5)?;
+            let figures: Vec<u8> = row.get(6)?;
             // What another version wrote is left alone.
-            let Some((host, cards)) = decoded(&figures) else { continue };
-            let slot = Slot { number: row.get(3)?, seen: row.get(4)?, host, cards };
+            let Some(slot) = slot(row.get(3)?, row.get(4)?, row.get(5)?, &figures) else { continue };
             entries.push(UsageEntry { identity: identity(row)?, slot });
         }
         Ok(entries)
@@ -110,6 +116,12 @@ fn encoded(slot: &Slot) -> Vec<u8> {
     bytes
 }
 
+/// `None` for what another version wrote.
+fn slot(number: i64, seen: u8, whole: u8, figures: &[u8]) -> Option<Slot> {
+    let (host, cards) = decoded(figures)?;
+    Some(Slot { number, seen, whole, host, cards })
+}
+
 fn decoded(bytes: &[u8]) -> Option<(HostMinute, Vec<CardMinute>)> {
     let (host, cards) = bytes.split_at_checked(HOST_BYTES)?;
     let [LAYOUT, averaged_over, serves, figures @ ..] = host else { return None };
@@ -118,6 +130,7 @@ fn decoded(bytes: &[u8]) -> Option<(HostMinute, Vec<CardMinute>)> {
     let share = |bytes: &[u8]| bytes.try_into().ok().map(|bytes| Share::from_bits(u16::from_le_bytes(bytes)));
     let host = HostMinute {
         seen: true,
+        whole: false,
         averaged_over: *averaged_over,
         serves: *serves != 0,
         cpu: share(cpu)?,
@@ -131,4 +144,72 @@ fn decoded(bytes: &[u8]) -> Option<(HostMinute, Vec<CardMinute>)> {
     };
     let cards = cards.chunks_exact(CARD_BYTES);
     cards.remainder().is_empty().then(|| (host, cards.map(card).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::samples::{at, identity};
+
+    fn card(peak: f64, memory: (f64, f64)) -> CardMinute {
+        let [peak, memory_low, memory_high] = [peak, memory.0, memory.1].map(Share::of);
+        CardMinute { peak, least: peak, memory_low, memory_high, power: Share::UNKNOWN }
+    }
+
+    fn entry(slot: i64, seen: u8, cards: Vec<CardMinute>) -> UsageEntry {
+        let host = HostMinute { seen: true, averaged_over: 1, network: Flow::from(Some(2e6)), ..HostMinute::default() };
+        let slot = Slot { number: slot, seen, whole: seen & 0b1_0101, host, cards };
+        UsageEntry { identity: identity(ResourceKind::Instance, "a"), slot }
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let mut ledger = Ledger::in_memory().unwrap();
+        let now = at("10:00");
+        let written = entry(slot_of(now), 0b1_1011, vec![card(0.5, (0.1, 0.2)), CardMinute::default()]);
+        ledger.keep_usage(std::slice::from_ref(&written), now).unwrap();
+        assert_eq!(ledger.usage_since(now).unwrap(), [written]);
+        assert_eq!(ledger.usage_since(now + SignedDuration::from_mins(5)).unwrap(), []);
+    }
+
+    /// As after a restart, before what the one before wrote is known.
+    #[test]
+    fn two_processes_that_wrote_parts_of_a_slot_hide_nothing_of_each_other() {
+        let mut ledger = Ledger::in_memory().unwrap();
+        let now = at("10:00");
+        let first = entry(slot_of(now), 0b0_0011, vec![card(0.9, (0.1, 0.6))]);
+        let second = entry(slot_of(now), 0b1_0010, vec![card(0.0, (0.0, 0.0)), card(0.1, (0.1, 0.1))]);
+        for written in [&first, &second, &first] {
+            ledger.keep_usage(std::slice::from_ref(written), now).unwrap();
+        }
+        let [found] = &ledger.usage_since(now).unwrap()[..] else { panic!("one slot") };
+        assert_eq!((found.slot.seen, found.slot.whole), (0b1_0011, 0b1_0001));
+        let both = CardMinute { least: Share::of(0.0), ..card(0.9, (0.0, 0.6)) };
+        assert_eq!(found.slot.cards, [both, card(0.1, (0.1, 0.1))]);
+        let peaks = ledger.memory_peaks(now).unwrap();
+        assert_eq!((peaks[0].memory, peaks[0].slots), (Share::of(0.6), 1));
+    }
+
+    #[test]
+    fn slots_are_kept_for_thirty_days() {
+        let mut ledger = Ledger::in_memory().unwrap();
+        let now = at("10:00");
+        let slots = || [slot_of(now - KEPT) - 1, slot_of(now - KEPT), slot_of(now)];
+        let entries = slots().map(|slot| entry(slot, 1, vec![card(0.0, (0.2, 0.3))]));
+        ledger.keep_usage(&entries, now).unwrap();
+        let found: Vec<i64> =
+            ledger.usage_since(Timestamp::UNIX_EPOCH).unwrap().iter().map(|e| e.slot.number).collect();
+        assert_eq!(found, slots()[1..]);
+    }
+
+    #[test]
+    fn what_another_version_wrote_is_left_alone() {
+        let mut ledger = Ledger::in_memory().unwrap();
+        let now = at("10:00");
+        ledger.keep_usage(&[entry(slot_of(now), 1, Vec::new())], now).unwrap();
+        for figures in [&b"\x02"[..], b"", &[LAYOUT; HOST_BYTES + CARD_BYTES - 1]] {
+            ledger.main.execute("UPDATE usage SET figures = $1", [figures]).unwrap();
+            assert_eq!(ledger.usage_since(now).unwrap(), []);
+        }
+    }
 }

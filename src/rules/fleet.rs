@@ -328,6 +328,8 @@ pub struct Fleet {
     pub storage: BTreeMap<Identity, Known<StorageItem>>,
     /// What was pruned: an id that comes back may be another machine.
     pub earlier: Earlier,
+    /// Instances that run and do nothing, as their gauges tell.
+    pub idle: BTreeSet<Identity>,
 }
 
 impl Fleet {
@@ -406,7 +408,7 @@ impl Fleet {
 
     /// Sums of all certain rates and of all that may be charged; prepaid instances stand in neither.
     pub fn burn(&self) -> Totals {
-        let mut totals = Totals::of(self.instances.values(), self.storage.values());
+        let mut totals = Totals::of(self.instances.values(), self.storage.values(), &self.idle);
         // A row that could not be read may cost, too.
         totals.incomplete |= self.accounts.iter().any(|account| !account.problems.is_empty());
         totals
@@ -414,7 +416,7 @@ impl Fleet {
 
     /// The same for one account.
     pub fn burn_of(&self, account: &AccountName) -> Totals {
-        Totals::of(self.instances_of(account), self.storage_of(account))
+        Totals::of(self.instances_of(account), self.storage_of(account), &self.idle)
     }
 
     /// Whether what an account does not show may be taken for absent: its key is known to open the same
@@ -548,7 +550,12 @@ impl Fleet {
 
     /// Forgets what has been gone for long enough. Returns whether anything went.
     pub fn prune(&mut self, now: Timestamp) -> bool {
-        prune(&mut self.instances, &mut self.earlier, now) | prune(&mut self.storage, &mut self.earlier, now)
+        let pruned =
+            prune(&mut self.instances, &mut self.earlier, now) | prune(&mut self.storage, &mut self.earlier, now);
+        if pruned {
+            self.idle.retain(|identity| self.instances.contains_key(identity));
+        }
+        pruned
     }
 
     /// When the next gone resource is to be forgotten.
@@ -611,12 +618,13 @@ impl Totals {
     fn of<'a>(
         instances: impl Iterator<Item = &'a Known<Instance>>,
         storage: impl Iterator<Item = &'a Known<StorageItem>>,
+        idle: &BTreeSet<Identity>,
     ) -> Self {
         let mut totals = Totals::default();
         let mut mounted = BTreeSet::new();
         for known in instances.filter(|known| !known.is_gone()) {
             mounted.extend(known.row.mounts.iter().map(|id| (&known.identity.account, id)));
-            totals.add_instance(known);
+            totals.add_instance(known, idle.contains(&known.identity));
         }
         for known in storage.filter(|known| !known.is_gone()) {
             let rates = known.rates();
@@ -630,8 +638,8 @@ impl Totals {
         totals
     }
 
-    /// Adds what one instance costs; nothing for one that is gone.
-    pub fn add_instance(&mut self, known: &Known<Instance>) {
+    /// Adds what one instance costs; nothing for one that is gone. All of what an idle one costs is waste.
+    pub fn add_instance(&mut self, known: &Known<Instance>, idle: bool) {
         if known.is_gone() {
             return;
         }
@@ -641,7 +649,7 @@ impl Totals {
             return;
         }
         self.add(&rates);
-        if known.row.is_resting() {
+        if idle || known.row.is_resting() {
             certain(&rates).for_each(|rate| self.waste.add(rate));
         }
     }

@@ -8,6 +8,7 @@ mod amount;
 mod billing;
 mod cell;
 mod exchange;
+mod idle;
 mod lines;
 mod meter;
 mod moment;
@@ -23,12 +24,13 @@ pub use amount::Exact;
 pub use billing::Billing;
 pub use cell::{Amounts, Billable, COMPONENTS, Cell, Sums};
 pub use exchange::{Exchange, Fx, Joined};
+pub use idle::IdleTimes;
 pub use lines::Look;
 use lines::{Charged, Seen};
 pub use meter::{Entries, Horizon, Meter, OpenLine, Running, State};
 pub use moment::From;
 pub use period::{Period, by_day, date_of, start_of};
-pub use question::{Answer, Assignment, BalanceChange, Entry, Question};
+pub use question::{Answer, Assignment, BalanceChange, Entry, Marking, Question};
 pub use range::{Range, RangeMistake, parse_days};
 pub use report::{By, Group, Key, Report, open_cells};
 pub use rounding::{PLACES, adds_up, share};
@@ -100,7 +102,8 @@ impl Charge {
 pub struct Terms {
     pub component: Component,
     pub charge: Charge,
-    /// While idle, stopped or unattached. Of what was paid ahead: while it stood unused.
+    /// While idle, stopped or unattached. Of what was paid ahead: while it stood unused. Of an open line: but for
+    /// idle times, which lie over it.
     pub wasted: bool,
     /// The project at the time of the spend.
     pub project: Option<Arc<str>>,

@@ -12,8 +12,8 @@ mod seen;
 mod share;
 
 pub use gauge::{Gauge, TREND};
-pub use history::{CardMinute, Flow, HISTORY, History, HostMinute, MINUTE, Minute, SLOT, Slot};
-pub use idleness::{Hint, IdleRule, Idleness, Judged, Verdict, Why, Work, judge};
+pub use history::{CardMinute, Flow, HISTORY, History, HostMinute, MINUTE, Minute, SLOT, Slot, minute_of};
+pub use idleness::{Hint, IdleRule, Idleness, Judged, Verdict, Why, Work, idle_until, judge};
 pub use recent::{RECENT, Recent};
 pub use seen::{Mismatch, mismatch};
 pub use share::Share;

@@ -51,6 +51,7 @@ impl Performer {
             Effect::AskBilled { account, from, to } => self.ask_billed(account, from, to),
             Effect::KeepBilled { account, from, to, lines } => self.keeper.keep_billed(account, from, to, lines),
             Effect::Assign(assignments) => self.keeper.assign(assignments),
+            Effect::MarkWaste(markings) => self.keeper.mark_waste(markings),
             Effect::NoteUnwatched(accounts) => self.keeper.note_unwatched(accounts),
             Effect::AskSpend(question) => self.keeper.ask_spend(question),
             Effect::Rename { from, to } => self.keeper.rename(from, to),

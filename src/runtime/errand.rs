@@ -46,7 +46,9 @@ impl Errand {
     }
 
     /// Finishes what is to be written down, gives the claim back and returns what is known.
-    pub fn end(self) -> State {
+    pub fn end(mut self) -> State {
+        let effect = app::update::keep_usage(&mut self.state);
+        effect.into_iter().for_each(|effect| drop(self.performer.perform(effect)));
         let collects = self.state.world.collects();
         self.performer.keeper.end(collects);
         self.state

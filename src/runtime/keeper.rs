@@ -20,7 +20,7 @@ use crate::rules::earlier::Earlier;
 use crate::rules::memory::{Collector, Keep, LedgerNotice, Memory, Owner, Past};
 use crate::rules::saga::{OpId, Operation};
 use crate::rules::settings::Setting;
-use crate::rules::spend::{Answer, Assignment, Question, Summed};
+use crate::rules::spend::{Answer, Assignment, Marking, Question, Summed};
 use crate::rules::usage::UsageEntry;
 
 /// A claim on the ledger runs out after this unless it is renewed.
@@ -42,14 +42,15 @@ enum Work {
     SumUp(Date, u64),
     KeepBilled(Billed),
     Assign(Vec<Assignment>),
+    MarkWaste(Vec<Marking>),
     NoteUnwatched(Vec<AccountName>),
     Rename {
         from: AccountName,
         to: AccountName,
     },
     KeepUsage(Vec<UsageEntry>),
-    /// Since when, and whether the most of the week is asked for.
-    RecallUsage(Timestamp, bool),
+    /// Since when, if at all, and whether the most of the week is asked for.
+    RecallUsage(Option<Timestamp>, bool),
     Spend(Question, Asker),
     Remembered(oneshot::Sender<Result<Memory, LedgerError>>),
     Past(oneshot::Sender<Result<Past, LedgerError>>),
@@ -147,6 +148,9 @@ impl Keeper {
     pub fn assign(&self, assignments: Vec<Assignment>) {
         self.put(Work::Assign(assignments));
     }
+    pub fn mark_waste(&self, markings: Vec<Marking>) {
+        self.put(Work::MarkWaste(markings));
+    }
     pub fn note_unwatched(&self, accounts: Vec<AccountName>) {
         self.put(Work::NoteUnwatched(accounts));
     }
@@ -157,7 +161,7 @@ impl Keeper {
         self.put(Work::KeepUsage(entries));
     }
     /// The answer comes as an event.
-    pub fn recall_usage(&self, from: Timestamp, peaks: bool) {
+    pub fn recall_usage(&self, from: Option<Timestamp>, peaks: bool) {
         self.put(Work::RecallUsage(from, peaks));
     }
     /// The answer comes as an event.
@@ -318,6 +322,9 @@ impl Desk {
                 Work::Assign(assignments) => {
                     self.write("projects", |ledger| ledger.assign(&assignments));
                 }
+                Work::MarkWaste(markings) => {
+                    self.write("waste", |ledger| ledger.mark(&markings));
+                }
                 Work::NoteUnwatched(accounts) => {
                     self.write("what is watched", |ledger| ledger.note_unwatched(&accounts));
                 }
@@ -474,11 +481,12 @@ impl Desk {
         }
     }
 
-    fn recall_usage(&mut self, from: Timestamp, peaks: bool) {
+    fn recall_usage(&mut self, from: Option<Timestamp>, peaks: bool) {
         let week = clock::now() - SignedDuration::from_hours(7 * 24);
-        let recalled = self
-            .open_ledger()
-            .and_then(|ledger| Ok((ledger.usage_since(from)?, peaks.then(|| ledger.memory_peaks(week)).transpose()?)));
+        let recalled = self.open_ledger().and_then(|ledger| {
+            let entries = from.map(|from| ledger.usage_since(from)).transpose()?.unwrap_or_default();
+            Ok((entries, peaks.then(|| ledger.memory_peaks(week)).transpose()?))
+        });
         match recalled {
             Ok((entries, peaks)) => self.outbox.put(Event::World(WorldEvent::UsageRecalled { entries, peaks })),
             Err(error) => tracing::error!(%error, "what machines did cannot be read"),

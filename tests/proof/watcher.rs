@@ -83,6 +83,22 @@ impl<B: Books> Watcher<B> {
             if dice.chance(2) {
                 self.restart();
             }
+            if dice.chance(5) {
+                self.mark(dice, now);
+            }
+        }
+    }
+
+    /// What is thought to do nothing, and when, changes nothing of what is charged.
+    fn mark(&mut self, dice: &mut Dice, now: Timestamp) {
+        let instances = self.meter.running().keys().filter(|identity| identity.kind == ResourceKind::Instance);
+        let instances: Vec<Identity> = instances.cloned().collect();
+        let Some(last) = instances.len().checked_sub(1) else { return };
+        let identity = &instances[dice.between(0, last as i64) as usize];
+        let at = now - SignedDuration::from_mins(dice.between(0, 40));
+        match self.meter.idle_since(identity) {
+            None => drop(self.meter.idles(identity, at)),
+            Some(_) => self.meter.works(identity, at),
         }
     }
 

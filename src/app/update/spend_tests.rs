@@ -267,6 +267,7 @@ fn remembered(account: &str) -> Memory {
         missing: false,
         since: at("08:00:00"),
         state: Charged { running: true, started_at: None, granularity: providers::model::Granularity::Exact },
+        idle: Default::default(),
     };
     Memory {
         accounts: vec![AccountMemory {

@@ -2,11 +2,13 @@
 
 use jiff::{SignedDuration, Timestamp};
 use providers::model::{AccountName, Identity, Phase};
+use providers::usage::Usage;
 
+use super::waste;
 use crate::app::effect::Effect;
 use crate::app::state::World;
 use crate::rules::streams::{Consent, Link, Order, Told};
-use crate::rules::usage::{Judged, UsageEntry, WeeksPeak, judge, mismatch};
+use crate::rules::usage::{Judged, UsageEntry, WeeksPeak, idle_until, judge, mismatch};
 
 /// Slots are written down, and all gauges judged, so often.
 const MINUTE: SignedDuration = SignedDuration::from_mins(1);
@@ -16,21 +18,51 @@ const PEAKS: SignedDuration = SignedDuration::from_hours(1);
 const DAY: SignedDuration = SignedDuration::from_hours(24);
 /// And so much by a screen that looks on, each minute.
 const LATELY: SignedDuration = SignedDuration::from_mins(10);
+/// Figures of a time that is further ahead are of no time that can be told.
+const AHEAD: SignedDuration = SignedDuration::from_mins(1);
 
-/// Takes in what an account's list said of its machines.
-pub fn looked(world: &mut World, account: &AccountName, now: Timestamp) {
-    let World { fleet, gauges, .. } = world;
-    let mut seen = Vec::new();
-    for known in fleet.instances_of(account).filter(|known| known.last_seen == now) {
-        let gauge = gauges.by.entry(known.identity.clone()).or_default();
-        if let Some(usage) = known.row.usage.as_ref().filter(|_| known.row.phase == Phase::Running) {
-            gauge.note(usage, known.row.gpus.as_ref().map_or(1, |gpus| gpus.count));
-        }
-        seen.push(known.identity.clone());
+/// Takes in which machines did not run when somebody last looked.
+pub fn remembered(world: &mut World, now: Timestamp) {
+    for known in world.fleet.instances.values().filter(|known| !known.is_gone() && known.row.phase != Phase::Running) {
+        world.gauges.by.entry(known.identity.clone()).or_default().saw(known.row.phase, now);
     }
+}
+
+/// Takes in what an account's list said of its machines, before what it says of their charges.
+pub fn looked(world: &mut World, account: &AccountName, now: Timestamp) -> Vec<Effect> {
+    let own = world.fleet.instances_of(account).filter(|known| known.last_seen == now);
+    let seen: Vec<Identity> = own.map(|known| known.identity.clone()).collect();
     for identity in seen {
-        judge_one(world, &identity, now);
+        let Some(known) = world.fleet.instances.get(&identity) else { continue };
+        let phase = known.row.phase;
+        let usage = known.row.usage.clone().filter(|_| phase == Phase::Running);
+        world.gauges.by.entry(identity.clone()).or_default().saw(phase, now);
+        match usage {
+            Some(usage) => note(world, &identity, &usage, now),
+            None => judge_one(world, &identity, now),
+        }
     }
+    waste::write_down(world, now)
+}
+
+/// Takes a look at a machine in.
+fn note(world: &mut World, identity: &Identity, usage: &Usage, now: Timestamp) {
+    let before = world.gauges.by.get(identity).and_then(|gauge| gauge.judged_at);
+    if before.is_some_and(|at| is_over(at, MINUTE, now)) {
+        // After a sleep, for instance: what was idle before it is known only as long as nothing new is.
+        judge_one(world, identity, now);
+    }
+    if usage.as_of <= now + AHEAD {
+        let gpus = world.fleet.instances.get(identity).and_then(|known| known.row.gpus.as_ref());
+        let rented = gpus.map_or(1, |gpus| gpus.count);
+        world.gauges.by.entry(identity.clone()).or_default().note(usage, rented);
+    }
+    judge_one(world, identity, now);
+}
+
+/// Whether a pause is over that began at a time, or the clock was set back since.
+fn is_over(began: Timestamp, pause: SignedDuration, now: Timestamp) -> bool {
+    now.duration_since(began) >= pause || began > now
 }
 
 /// Takes in what a stream told.
@@ -39,10 +71,7 @@ pub fn told(world: &mut World, identity: &Identity, number: u64, told: Told, now
     if world.streams.told(identity, number, &told, now) {
         match told {
             Told::Usage(usage) => {
-                let gpus = world.fleet.instances.get(identity).and_then(|known| known.row.gpus.as_ref());
-                let rented = gpus.map_or(1, |gpus| gpus.count);
-                world.gauges.by.entry(identity.clone()).or_default().note(&usage, rented);
-                judge_one(world, identity, now);
+                note(world, identity, &usage, now);
                 if works {
                     // Nothing else may begin by it: no need to go through the whole fleet each time.
                     return Vec::new();
@@ -78,13 +107,13 @@ pub fn recalled(world: &mut World, entries: &[UsageEntry], peaks: Option<Vec<Wee
     for UsageEntry { identity, slot } in entries {
         let known = world.fleet.instances.get(identity).filter(|known| !known.is_gone());
         if known.is_some() {
-            world.gauges.by.entry(identity.clone()).or_default().history.restore(slot);
+            world.gauges.by.entry(identity.clone()).or_default().restore(slot);
         }
     }
     if let Some(peaks) = peaks {
         world.gauges.peaks = peaks.into_iter().map(|peak| (peak.identity.clone(), peak)).collect();
     }
-    judge_all(world, now);
+    judge_all(world, now, SignedDuration::ZERO);
 }
 
 /// What is due by itself.
@@ -93,10 +122,10 @@ pub fn tick(world: &mut World, now: Timestamp) -> Vec<Effect> {
     if !world.remembered {
         return effects;
     }
-    let due = |last: Option<Timestamp>, pause| last.is_none_or(|at| now.duration_since(at) >= pause || at > now);
+    let due = |last: Option<Timestamp>, pause| last.is_none_or(|at| is_over(at, pause, now));
     if due(world.gauges.judged_at, MINUTE) {
         world.gauges.judged_at = Some(now);
-        judge_all(world, now);
+        judge_all(world, now, MINUTE);
     }
     if due(world.gauges.kept_at, MINUTE) {
         let first = world.gauges.kept_at.is_none();
@@ -106,14 +135,14 @@ pub fn tick(world: &mut World, now: Timestamp) -> Vec<Effect> {
             world.gauges.peaks_asked_at = Some(now);
         }
         match world.collects() {
-            _ if first => effects.push(Effect::RecallUsage { from: now - DAY, peaks }),
+            _ if first => effects.push(Effect::RecallUsage { from: Some(now - DAY), peaks }),
             true => {
                 effects.extend(keep(world));
                 if peaks {
-                    effects.push(Effect::RecallUsage { from: now, peaks });
+                    effects.push(Effect::RecallUsage { from: None, peaks });
                 }
             }
-            false if !world.one_shot => effects.push(Effect::RecallUsage { from: now - LATELY, peaks }),
+            false if !world.one_shot => effects.push(Effect::RecallUsage { from: Some(now - LATELY), peaks }),
             false => {}
         }
     }
@@ -151,9 +180,11 @@ pub fn streams_due(world: &mut World, now: Timestamp) -> Vec<Effect> {
     orders.into_iter().map(effect).collect()
 }
 
-fn judge_all(world: &mut World, now: Timestamp) {
-    let all: Vec<Identity> = world.gauges.by.keys().cloned().collect();
-    for identity in all {
+/// Judges all that were not judged for so long.
+fn judge_all(world: &mut World, now: Timestamp, pause: SignedDuration) {
+    let due = world.gauges.by.iter().filter(|(_, gauge)| gauge.judged_at.is_none_or(|at| is_over(at, pause, now)));
+    let due: Vec<Identity> = due.map(|(identity, _)| identity.clone()).collect();
+    for identity in due {
         judge_one(world, &identity, now);
     }
 }
@@ -173,12 +204,14 @@ fn judge_one(world: &mut World, identity: &Identity, now: Timestamp) {
         running_since: known.row.started_at.map(|at| world.fleet.here(&identity.account, at)).or(gauge.running_since),
         mismatch: mismatch.as_ref(),
         peak: world.gauges.peaks.get(identity),
+        before: gauge.before(rule, now),
     };
     let idleness = judge(&judged, rule, now);
-    if idleness.verdict != gauge.idleness.verdict {
-        world.changed = true;
-    }
-    if let Some(gauge) = world.gauges.by.get_mut(identity) {
-        gauge.idleness = idleness;
-    }
+    let marked = world.spending.meter.idle_since(identity).filter(|_| !idleness.wastes());
+    let marked = marked.map(|since| world.fleet.here(&identity.account, since));
+    let until = marked.map(|since| idle_until(&gauge.history, rule, since, now));
+    let idleness = waste::follow(world, identity, idleness, until);
+    let Some(gauge) = world.gauges.by.get_mut(identity) else { return };
+    world.changed |= idleness.verdict != gauge.idleness.verdict;
+    gauge.judged(idleness, now);
 }

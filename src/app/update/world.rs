@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use providers::model::{AccountName, Identity, ResourceKind};
 use providers::provider::{Part, Poll};
 
-use super::{spend, usage};
+use super::{spend, usage, waste};
 use crate::app::effect::Effect;
 use crate::app::event::{Intent, WorldEvent};
 use crate::app::message::Msg;
@@ -38,7 +38,7 @@ pub fn update(world: &mut World, event: WorldEvent, now: Timestamp) -> Vec<Effec
             | WorldEvent::Ledger(_)
             | WorldEvent::Stream { .. }
     );
-    match event {
+    let mut effects = match event {
         WorldEvent::Tick => tick(world, now),
         WorldEvent::Remembered { memory, notices } => remembered(world, *memory, notices, now),
         WorldEvent::Collector(collector) => collector_known(world, collector, now),
@@ -101,7 +101,9 @@ pub fn update(world: &mut World, event: WorldEvent, now: Timestamp) -> Vec<Effec
             vec![]
         }
         WorldEvent::Intent(intent) => intend(world, intent, now),
-    }
+    };
+    effects.extend(waste::write_down(world, now));
+    effects
 }
 
 impl World {
@@ -228,6 +230,7 @@ fn remembered(world: &mut World, memory: Memory, notices: Vec<LedgerNotice>, now
     world.fleet.instances = keyed(memory.instances, &world.fleet.accounts);
     world.fleet.storage = keyed(memory.storage, &world.fleet.accounts);
     world.fleet.earlier.extend(memory.earlier);
+    usage::remembered(world, now);
     world.settings.single = memory.settings;
     for operation in memory.recent {
         world.operations.entry(operation.id).or_insert(operation);
@@ -350,12 +353,12 @@ fn polled(world: &mut World, name: &AccountName, asked_at: Timestamp, poll: Poll
         }
     }
     world.changed |= !consequences.is_empty() || !watched.is_empty() || before != basis(world);
-    usage::looked(world, name, now);
+    let mut effects = usage::looked(world, name, now);
     // What was not taken in, of another tenant for instance, is no look.
     let taken_in = world.fleet.account(name).is_some_and(|account| account.as_of == Some(now));
     let listed: Vec<_> = kinds.into_iter().filter(|(_, listed)| *listed && taken_in).map(|(kind, _)| kind).collect();
     let entries = spend::look(world, name, &listed, &consequences, now);
-    let mut effects = follow(world, name, consequences, entries);
+    effects.extend(follow(world, name, consequences, entries));
     // A list of another tenant's account proves nothing about ours.
     let trusted = world.fleet.trusts(name);
     for (op, seen) in watched {

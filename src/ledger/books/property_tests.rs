@@ -65,6 +65,12 @@ enum Deed {
         from: Option<Quarter>,
         project: Option<&'static str>,
     },
+    Mark {
+        id: &'static str,
+        from: Quarter,
+        quarters: Option<i64>,
+        wasted: bool,
+    },
 }
 
 fn deeds() -> impl Strategy<Value = Deed> {
@@ -80,6 +86,8 @@ fn deeds() -> impl Strategy<Value = Deed> {
         3 => (quarters(), 20..150i64, prop::collection::vec(line, 0..5))
             .prop_map(|(from, quarters, lines)| Deed::Import { from, quarters, lines }),
         1 => (id(), prop::option::of(quarters()), project()).prop_map(|(id, from, project)| Deed::Assign { id, from, project }),
+        2 => (id(), quarters(), prop::option::of(1..100i64), any::<bool>())
+            .prop_map(|(id, from, quarters, wasted)| Deed::Mark { id, from, quarters, wasted }),
     ]
 }
 
@@ -113,6 +121,10 @@ fn perform(ledger: &mut Ledger, deed: &Deed) {
             import(ledger, from.at(), from.later(*quarters).at(), &lines);
         }
         Deed::Assign { id, from, project } => assign(ledger, id, from.map(Quarter::at), *project),
+        Deed::Mark { id, from, quarters, wasted } => {
+            let to = quarters.map(|quarters| from.later(quarters).at());
+            mark(ledger, id, from.at(), to, *wasted);
+        }
     }
 }
 
@@ -123,6 +135,29 @@ fn in_zone(ledger: &mut Ledger, zone: &str) {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// What was waste, or none, is the same money.
+    #[test]
+    fn marking_changes_nothing_but_what_is_waste(
+        done in prop::collection::vec(deeds(), 1..9),
+        from in quarters(),
+        quarters in 1..100i64,
+    ) {
+        let mut ledger = Ledger::in_memory().unwrap();
+        done.iter().for_each(|deed| perform(&mut ledger, deed));
+        let year = Period { from: date("2026-01-01"), to: date("2027-01-01") };
+        let before = total(&mut ledger, year);
+        let to = from.later(quarters).at();
+        mark(&mut ledger, "a", from.at(), Some(to), false);
+        let none = total(&mut ledger, year);
+        mark(&mut ledger, "a", from.at(), Some(to), true);
+        let all = total(&mut ledger, year);
+        let but_waste = |amounts: Amounts| Amounts { wasted: Exact::ZERO, unused: Exact::ZERO, ..amounts };
+        prop_assert_eq!(but_waste(none), but_waste(before));
+        prop_assert_eq!(but_waste(all), but_waste(before));
+        prop_assert!(none.wasted <= before.wasted && before.wasted <= all.wasted);
+        prop_assert!(Exact::ZERO <= none.wasted && all.wasted <= all.total());
+    }
 
     #[test]
     fn sums_follow_the_entries_and_nothing_counts_twice(

@@ -72,6 +72,11 @@ pub(super) fn assign(ledger: &mut Ledger, id: &str, from: Option<Timestamp>, pro
     check(ledger);
 }
 
+pub(super) fn mark(ledger: &mut Ledger, id: &str, from: Timestamp, to: Option<Timestamp>, wasted: bool) {
+    ledger.mark(&[Marking { identity: pod(id), from, to, wasted }]).unwrap();
+    check(ledger);
+}
+
 pub(super) fn date(text: &str) -> Date {
     text.parse().unwrap()
 }
@@ -477,6 +482,7 @@ fn what_is_open_is_assigned_from_its_time_on() {
         missing: false,
         since: at("08:00"),
         state: State { running: true, started_at: None, granularity: providers::model::Granularity::Exact },
+        idle: Default::default(),
     };
     let look = Entries { open: [(pod("a"), Some(running))].into(), ..Entries::default() };
     let account = AccountMemory {
@@ -673,4 +679,65 @@ fn a_month_in_small_money_is_kept_to_the_last_place() {
     let mut sums = Sums::default();
     cells(&mut ledger, Question::Days(november())).iter().for_each(|cell| sums.add_cell(cell));
     assert_eq!(money(sums.of(won).billed), "3999999996.000000000004");
+}
+
+/// Two dollars an hour, the first hour of it billed as three.
+fn billed_in_part() -> Ledger {
+    let mut ledger = Ledger::in_memory().unwrap();
+    enter(&mut ledger, spans(vec![observed("a", "08:00", "10:00")]));
+    import(&mut ledger, at("08:00"), at("09:00"), &[billed("a", at("08:00"), at("09:00"), "3")]);
+    ledger
+}
+
+#[rstest]
+#[case::of_what_is_not_billed("09:15", Some("09:45"), "1")]
+#[case::from_the_billed_hour_on("08:30", None, "3.5")]
+#[case::within_the_billed_hour("08:20", Some("08:40"), "1")]
+#[case::all("08:00", None, "5")]
+#[case::after_all("10:00", None, "0")]
+fn what_was_idle_is_marked_in_what_was_billed_too(
+    #[case] from: &str,
+    #[case] to: Option<&str>,
+    #[case] expected: &str,
+) {
+    let mut ledger = billed_in_part();
+    let (before, there) = (total(&mut ledger, november()), rows(&ledger));
+    mark(&mut ledger, "a", at(from), to.map(at), true);
+    let marked = total(&mut ledger, november());
+    assert_eq!((money(marked.wasted), marked.total()), (expected.to_owned(), before.total()));
+    mark(&mut ledger, "a", at(from), to.map(at), true);
+    assert_eq!(total(&mut ledger, november()), marked, "twice is once");
+    // What is billed anew of that time keeps the mark.
+    import(&mut ledger, at("08:00"), at("09:00"), &[billed("a", at("08:00"), at("09:00"), "3")]);
+    assert_eq!(total(&mut ledger, november()), marked);
+    mark(&mut ledger, "a", at(from), to.map(at), false);
+    assert_eq!(total(&mut ledger, november()), before);
+    import(&mut ledger, at("08:00"), at("09:00"), &[billed("a", at("08:00"), at("09:00"), "3")]);
+    assert_eq!(rows(&ledger), there);
+}
+
+#[test]
+fn what_is_charged_at_the_end_of_an_idle_time_is_waste_and_at_its_beginning_it_is_not() {
+    for (from, to, expected) in [("09:00", "10:00", "0.5"), ("10:00", "11:00", "0")] {
+        let mut ledger = Ledger::in_memory().unwrap();
+        let lump = Lump {
+            identity: pod("a"),
+            terms: compute(None),
+            at: at("10:00"),
+            amount: Exact::of("0.5".parse().unwrap()),
+            currency: Currency::USD,
+            evidence: Evidence::Observed,
+        };
+        enter(&mut ledger, Entries { lumps: vec![lump], ..Entries::default() });
+        mark(&mut ledger, "a", at(from), Some(at(to)), true);
+        assert_eq!(money(total(&mut ledger, november()).wasted), expected);
+    }
+}
+
+#[test]
+fn of_what_the_books_do_not_know_nothing_is_marked() {
+    let mut ledger = billed_in_part();
+    let before = rows(&ledger);
+    mark(&mut ledger, "b", at("08:00"), None, true);
+    assert_eq!(rows(&ledger), before);
 }

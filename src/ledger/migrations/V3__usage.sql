@@ -13,6 +13,8 @@ CREATE TABLE usage (
     machine       INTEGER NOT NULL REFERENCES machine (key),
     -- A bit for each minute in which something was seen, the first the lowest.
     seen          INTEGER NOT NULL,
+    -- The same of those in which each rented card was.
+    whole         INTEGER NOT NULL,
     -- The highest use of a card's memory, in ten-thousandths; NULL when not known.
     memory_peak   INTEGER,
     -- The figures themselves: see `ledger/usage.rs`.

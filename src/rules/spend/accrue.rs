@@ -7,8 +7,8 @@ use jiff::{SignedDuration, Timestamp};
 use providers::model::{Component, Granularity, Identity, ResourceKind};
 use rust_decimal::{Decimal, RoundingStrategy};
 
-use super::meter::{Ended, OpenLine, Running, span};
-use super::{Charge, Charged, Entries, Evidence, Exact, Lump, State, Terms};
+use super::meter::{Ended, OpenLine, Running};
+use super::{Charge, Charged, Entries, Evidence, Exact, IdleTimes, Lump, Terms};
 
 /// Writes entries while a look is taken in.
 pub(super) struct Books {
@@ -38,11 +38,17 @@ impl Books {
             let run_from = if terms.charge == Charge::Possible { now } else { start };
             OpenLine { terms: terms.clone(), rate: *rate, from: now, run_from }
         });
-        let mut running =
-            Running { lines: lines.collect(), seen: None, missing: false, since: now, state: charged.state };
+        let mut running = Running {
+            lines: lines.collect(),
+            seen: None,
+            missing: false,
+            since: now,
+            state: charged.state,
+            idle: IdleTimes::default(),
+        };
         for line in &running.lines {
-            self.write(identity, line, line.run_from, now, Evidence::Inferred);
-            self.full_hours(identity, line, charged.state, (line.run_from, now), Evidence::Inferred);
+            self.write(identity, &running, line, (line.run_from, now), Evidence::Inferred);
+            self.full_hours(identity, &running, line, (line.run_from, now), Evidence::Inferred);
         }
         if running.is_doubtful() {
             // Once it surely works, its provider's time may tell that it did before.
@@ -93,19 +99,22 @@ impl Books {
         };
         for line in &before.lines {
             if goes_on(line) {
-                self.full_hours(identity, line, before.state, (seen, now), evidence);
+                self.full_hours(identity, &before, line, (seen, now), evidence);
                 continue;
             }
             let observed = if gap { seen.min(change) } else { change };
-            self.write(identity, line, line.from, observed, Evidence::Observed);
-            self.write(identity, line, observed.max(line.from), change, evidence);
-            self.full_hours(identity, line, before.state, (seen, change), evidence);
+            self.write(identity, &before, line, (line.from, observed), Evidence::Observed);
+            self.write(identity, &before, line, (observed.max(line.from), change), evidence);
+            self.full_hours(identity, &before, line, (seen, change), evidence);
             let ends = restarted || !charged.lines.iter().any(|(terms, _)| continues(line, terms));
             if ends {
-                self.last_unit(identity, line, before.state, change, evidence);
+                self.last_unit(identity, &before, line, change, evidence);
             }
         }
-        running.lines.clear();
+        (running.lines, running.state) = (Vec::new(), charged.state);
+        if restarted || !charged.state.running {
+            running.idle.end(change);
+        }
         for (terms, rate) in &charged.lines {
             let known = before.lines.iter().find(|line| (&line.terms, &line.rate) == (terms, rate));
             if let Some(known) = known.filter(|line| goes_on(line)) {
@@ -117,17 +126,18 @@ impl Books {
             let run_from = earlier.filter(|_| !restarted).map_or(start, |earlier| earlier.run_from);
             let mut line = OpenLine { terms: terms.clone(), rate: *rate, from: start, run_from };
             if gap {
-                self.write(identity, &line, start, now, Evidence::Inferred);
+                self.write(identity, running, &line, (start, now), Evidence::Inferred);
                 line.from = now.max(start);
             }
             let evidence = if gap { Evidence::Inferred } else { Evidence::Observed };
-            self.full_hours(identity, &line, charged.state, (start.max(seen), now), evidence);
+            self.full_hours(identity, running, &line, (start.max(seen), now), evidence);
             running.lines.push(line);
         }
         if gap || restarted || !same {
             running.since = running.since.max(if gap { now } else { change });
         }
-        (running.seen, running.missing, running.state) = (None, false, charged.state);
+        (running.seen, running.missing) = (None, false);
+        running.forget_idle();
         if *running != before {
             self.keep(identity, running);
         }
@@ -143,14 +153,14 @@ impl Books {
         let evidence = if gap { Evidence::Inferred } else { Evidence::Observed };
         for line in &running.lines {
             let observed = if gap { seen } else { end };
-            self.write(identity, line, line.from, observed, Evidence::Observed);
-            self.write(identity, line, observed.max(line.from), end, evidence);
-            self.full_hours(identity, line, running.state, (seen, end), evidence);
-            self.last_unit(identity, line, running.state, end, evidence);
+            self.write(identity, &running, line, (line.from, observed), Evidence::Observed);
+            self.write(identity, &running, line, (observed.max(line.from), end), evidence);
+            self.full_hours(identity, &running, line, (seen, end), evidence);
+            self.last_unit(identity, &running, line, end, evidence);
             if told.is_none() && line.terms.charge != Charge::Prepaid {
                 let terms = Terms { charge: Charge::Possible, ..line.terms.clone() };
                 let beyond = OpenLine { terms, ..line.clone() };
-                self.write(identity, &beyond, seen.max(line.from), by, Evidence::Assumed);
+                self.write(identity, &running, &beyond, (seen.max(line.from), by), Evidence::Assumed);
             }
         }
         self.entries.open.insert(identity.clone(), None);
@@ -161,29 +171,41 @@ impl Books {
         self.entries.open.insert(identity.clone(), Some(running.clone()));
     }
 
-    fn write(&mut self, identity: &Identity, line: &OpenLine, from: Timestamp, to: Timestamp, evidence: Evidence) {
-        if from < to {
-            self.entries.spans.push(span(identity, line, from, to, evidence));
-        }
+    fn write(
+        &mut self,
+        identity: &Identity,
+        running: &Running,
+        line: &OpenLine,
+        time: (Timestamp, Timestamp),
+        evidence: Evidence,
+    ) {
+        self.entries.spans.extend(running.spans(identity, line, time, evidence));
     }
 
     /// What a provider that counts in whole units of time adds at the end of a run.
-    fn last_unit(&mut self, identity: &Identity, line: &OpenLine, state: State, end: Timestamp, evidence: Evidence) {
+    fn last_unit(
+        &mut self,
+        identity: &Identity,
+        running: &Running,
+        line: &OpenLine,
+        end: Timestamp,
+        evidence: Evidence,
+    ) {
         if !is_counted(line) {
             return;
         }
-        match state.granularity {
+        match running.state.granularity {
             Granularity::Exact => {}
             Granularity::Steps { seconds, least_seconds } => {
                 let run = (end.as_millisecond() - line.run_from.as_millisecond()).max(0);
                 let step = i64::from(seconds.max(1)) * 1000;
                 let charged = ((run + step - 1) / step * step).max(i64::from(least_seconds) * 1000);
                 let extra = SignedDuration::from_millis(charged - run);
-                self.lump(identity, line, end, Exact::over(line.rate, end, end + extra), evidence);
+                self.lump(identity, running, line, end, Exact::over(line.rate, end, end + extra), evidence);
             }
             // The piece that ended at a full hour was rounded up when that hour passed.
             Granularity::ClockHours { .. } if hour_before(end) + HOUR == end => {}
-            Granularity::ClockHours { round_up_to } => self.piece(identity, line, end, round_up_to, evidence),
+            Granularity::ClockHours { .. } => self.piece(identity, running, line, end, evidence),
         }
     }
 
@@ -192,13 +214,12 @@ impl Books {
     fn full_hours(
         &mut self,
         identity: &Identity,
+        running: &Running,
         line: &OpenLine,
-        state: State,
         (after, to): (Timestamp, Timestamp),
         evidence: Evidence,
     ) {
-        let Granularity::ClockHours { round_up_to } = state.granularity else { return };
-        if !is_counted(line) {
+        if !matches!(running.state.granularity, Granularity::ClockHours { .. }) || !is_counted(line) {
             return;
         }
         let mut hour = hour_before(after) + HOUR;
@@ -206,32 +227,38 @@ impl Books {
             hour += HOUR;
         }
         while hour <= to {
-            self.piece(identity, line, hour, round_up_to, evidence);
+            self.piece(identity, running, line, hour, evidence);
             hour += HOUR;
         }
     }
 
     /// Rounds the piece up that ends at `end` and began at a full hour or with the run.
-    fn piece(
-        &mut self,
-        identity: &Identity,
-        line: &OpenLine,
-        end: Timestamp,
-        round_up_to: Decimal,
-        evidence: Evidence,
-    ) {
+    fn piece(&mut self, identity: &Identity, running: &Running, line: &OpenLine, end: Timestamp, evidence: Evidence) {
+        let Granularity::ClockHours { round_up_to } = running.state.granularity else { return };
         let start = line.run_from.max(hour_before(end));
         let exact = Exact::over(line.rate, start, end);
         if round_up_to <= Decimal::ZERO {
             return;
         }
         let pieces = (exact.amount() / round_up_to).round_dp_with_strategy(0, RoundingStrategy::AwayFromZero);
-        self.lump(identity, line, end, Exact::of(pieces * round_up_to) - exact, evidence);
+        self.lump(identity, running, line, end, Exact::of(pieces * round_up_to) - exact, evidence);
     }
 
-    fn lump(&mut self, identity: &Identity, line: &OpenLine, at: Timestamp, amount: Exact, evidence: Evidence) {
+    fn lump(
+        &mut self,
+        identity: &Identity,
+        running: &Running,
+        line: &OpenLine,
+        at: Timestamp,
+        amount: Exact,
+        evidence: Evidence,
+    ) {
         if amount > Exact::ZERO {
-            let (identity, terms, currency) = (identity.clone(), line.terms.clone(), line.rate.currency);
+            let (identity, mut terms, currency) = (identity.clone(), line.terms.clone(), line.rate.currency);
+            // What is charged at the end of a time belongs to that time.
+            let last =
+                at.saturating_sub(SignedDuration::from_millis(1)).expect("a duration can be taken from any time");
+            terms.wasted |= running.idle.parts(last, at).any(|(.., idle)| idle);
             self.entries.lumps.push(Lump { identity, terms, at, amount, currency, evidence });
         }
     }

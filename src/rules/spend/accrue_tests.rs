@@ -29,6 +29,10 @@ fn gone(stopped_at: &str) -> Instance {
     Instance { phase: Phase::Gone, stopped_at: Some(at(stopped_at)), ..running(None) }
 }
 
+fn decimal(text: &str) -> rust_decimal::Decimal {
+    text.parse().unwrap()
+}
+
 fn counted(seconds: u32) -> Granularity {
     Granularity::Steps { seconds, least_seconds: 0 }
 }
@@ -428,4 +432,73 @@ fn an_unchanged_account_adds_nothing_and_is_not_even_read() {
         watch.sums(None, at("10:00:15")).of(Currency::USD).observed,
         Exact::over(usd("3.6"), second(0), second(15))
     );
+}
+
+/// An instance at a dollar an hour that did nothing from ten past ten to half past.
+fn idle_for_a_while() -> Watch {
+    let mut watch = Watch::new();
+    let poll = || listed(vec![instance("a", Phase::Running, "1")]);
+    watch.poll(at("10:00:00"), poll());
+    watch.poll(at("10:01:00"), poll());
+    let a = identity("team", "a");
+    assert_eq!(watch.meter.idles(&a, at("10:10:00")), Some(at("10:10:00")));
+    watch
+}
+
+fn wasted(watch: &Watch, now: &str) -> String {
+    watch.usd("a", at(now)).wasted.amount().round_dp(6).normalize().to_string()
+}
+
+#[test]
+fn what_an_instance_costs_while_it_does_nothing_is_waste_and_not_before_or_after() {
+    let mut watch = idle_for_a_while();
+    let a = identity("team", "a");
+    assert_eq!((wasted(&watch, "10:10:00"), wasted(&watch, "11:10:00")), ("0".to_owned(), "1".to_owned()));
+    watch.meter.works(&a, at("10:40:00"));
+    assert_eq!(wasted(&watch, "11:10:00"), "0.5");
+    // It does nothing again.
+    watch.meter.idles(&a, at("11:10:00"));
+    assert_eq!(wasted(&watch, "12:10:00"), "1.5");
+    assert_eq!(watch.usd("a", at("12:10:00")).total().amount(), decimal("2.166666666667"));
+}
+
+#[test]
+fn what_was_charged_while_it_did_nothing_is_told_at_the_rates_that_were_in_force() {
+    let mut watch = idle_for_a_while();
+    let a = identity("team", "a");
+    let spent = |watch: &Watch, now: &str| watch.meter.charged_since(&a, at("10:10:00"), at(now));
+    watch.poll(at("10:40:00"), listed(vec![instance("a", Phase::Running, "3")]));
+    watch.poll(at("10:41:00"), listed(vec![instance("a", Phase::Running, "3")]));
+    let dollars = |amount: &str| vec![(Currency::USD, Exact::of(decimal(amount)))];
+    assert_eq!(spent(&watch, "11:40:00"), dollars("3.5"));
+    let entries = watch.meter.cut(&"team".into(), at("10:41:00"));
+    watch.keep(&entries);
+    assert_eq!(spent(&watch, "11:40:00"), dollars("3.5"), "what is closed is not forgotten");
+    assert_eq!(watch.usd("a", at("11:40:00")).wasted, Exact::of(decimal("3.5")));
+    watch.restart();
+    assert_eq!(watch.meter.idle_since(&a), None, "nobody has seen whether it works since then");
+    assert_eq!(spent(&watch, "11:40:00"), dollars("4.5"), "what is not known is taken for charged as now");
+}
+
+#[test]
+fn after_a_restart_it_was_idle_up_to_the_last_look_and_goes_on_when_that_is_proven() {
+    let mut watch = Watch::new();
+    let a = identity("team", "a");
+    let poll = |hourly| listed(vec![instance("a", Phase::Running, hourly)]);
+    watch.poll(at("10:00:00"), poll("1"));
+    watch.meter.idles(&a, at("10:00:00"));
+    watch.poll(at("10:00:30"), poll("2"));
+    watch.poll(at("10:01:00"), poll("2"));
+    watch.restart();
+    assert_eq!(wasted(&watch, "11:00:00"), "0.025", "half a minute at each rate");
+    assert_eq!(watch.meter.idles(&a, at("10:00:50")), Some(at("10:00:00")));
+    assert_eq!(wasted(&watch, "10:30:30"), "1.008333");
+}
+
+#[test]
+fn a_stop_ends_idleness() {
+    let mut watch = idle_for_a_while();
+    watch.poll(at("10:20:00"), listed(vec![instance("a", Phase::Running, "1")]));
+    watch.poll(at("10:21:00"), listed(vec![instance("a", Phase::Stopped, "1")]));
+    assert_eq!(watch.meter.idle_since(&identity("team", "a")), None);
 }

@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use providers::model::{AccountName, Component, Granularity, Identity, ResourceId, ResourceKind};
-use providers::money::Rate;
+use providers::money::{Currency, Rate};
 use serde::{Deserialize, Serialize};
 
 use super::accrue::Books;
-use super::{Charge, Charged, Evidence, Look, Lump, Part, Seen, Span, Terms};
+use super::{Charge, Charged, Evidence, Exact, IdleTimes, Look, Lump, Part, Seen, Span, Terms};
 
 /// A gap is at least this, where the account's own pace is not known yet.
 const USUAL_GAP: SignedDuration = SignedDuration::from_mins(3);
@@ -40,6 +40,9 @@ pub struct Running {
     /// What was charged up to then stands: no later word of the provider about an earlier time changes it.
     pub since: Timestamp,
     pub state: State,
+    /// When it did nothing, as far as that is not in spans.
+    #[serde(default, skip_serializing_if = "IdleTimes::is_empty")]
+    pub idle: IdleTimes,
 }
 
 /// What a resource is charged by, beside its lines.
@@ -53,6 +56,28 @@ pub struct State {
 }
 
 impl Running {
+    /// Some time of one of its lines, as spans: what was idle of it apart.
+    pub fn spans<'a>(
+        &'a self,
+        identity: &'a Identity,
+        line: &'a OpenLine,
+        (from, to): (Timestamp, Timestamp),
+        evidence: Evidence,
+    ) -> impl Iterator<Item = Span> + 'a {
+        self.idle.parts(from, to).map(move |(from, to, idle)| {
+            let (identity, mut terms) = (identity.clone(), line.terms.clone());
+            terms.wasted |= idle;
+            Span { identity, terms, rate: line.rate, from, to, evidence }
+        })
+    }
+
+    /// Idle times matter as long as they are not in spans.
+    pub(super) fn forget_idle(&mut self) {
+        if let Some(first) = self.lines.iter().map(|line| line.from).min() {
+            self.idle.forget(first);
+        }
+    }
+
     /// When it was last seen, the last look having been at `before`.
     pub(super) fn sight(&self, before: Option<Timestamp>) -> Timestamp {
         self.seen.or(before).map_or(self.since, |seen| seen.max(self.since))
@@ -116,7 +141,21 @@ pub struct Meter {
     unwatched: BTreeSet<AccountName>,
     /// How far our clock is ahead of the providers', where it is: looks are of their time.
     skews: BTreeMap<AccountName, SignedDuration>,
+    /// What of the last day is in spans, of each instance that is being charged.
+    closed: BTreeMap<Identity, Vec<Closed>>,
 }
+
+/// A time that was charged for certain and is in the books, at one rate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Closed {
+    component: Component,
+    rate: Rate,
+    from: Timestamp,
+    to: Timestamp,
+}
+
+/// So long what is closed is remembered, and longer while the instance does nothing.
+const REMEMBERED: SignedDuration = SignedDuration::from_hours(24);
 
 impl Meter {
     /// A meter as the books have it: what was open, and how far each account was looked at.
@@ -124,7 +163,14 @@ impl Meter {
         running: BTreeMap<Identity, Running>,
         horizons: impl IntoIterator<Item = ((AccountName, ResourceKind), Horizon)>,
     ) -> Self {
-        Meter { running, horizons: horizons.into_iter().collect(), ..Meter::default() }
+        let mut meter = Meter { running, horizons: horizons.into_iter().collect(), ..Meter::default() };
+        for (identity, running) in &mut meter.running {
+            // Whether it did anything since then nobody has seen.
+            let horizon = meter.horizons.get(&(identity.account.clone(), identity.kind));
+            let seen = running.sight(horizon.map(|horizon| horizon.at));
+            running.idle.end(seen);
+        }
+        meter
     }
 
     /// The last look at one kind of an account's resources.
@@ -179,7 +225,9 @@ impl Meter {
         }
         self.unwatched.remove(&look.account);
         self.horizons.insert(key, Horizon { at: now, longest_gap: look.longest_gap });
-        books.entries
+        let entries = books.entries;
+        self.remember(&entries);
+        entries
     }
 
     /// Takes in what was learnt about one resource between two looks: that it is there, or gone.
@@ -201,7 +249,9 @@ impl Meter {
             }
             Seen::Now | Seen::Not { .. } => {}
         }
-        books.entries
+        let entries = books.entries;
+        self.remember(&entries);
+        entries
     }
 
     /// Closes what is open up to a time that was looked at, so that the books alone tell of what was before.
@@ -219,14 +269,16 @@ impl Meter {
         let horizon = self.horizon(&identity.account, identity.kind);
         let Some(running) = self.running.get_mut(identity) else { return entries };
         let at = whole(at).min(running.sight(horizon.map(|horizon| horizon.at)));
-        for line in running.lines.iter_mut().filter(|line| line.from < at) {
-            entries.spans.push(span(identity, line, line.from, at, Evidence::Observed));
-            line.from = at;
+        for line in running.lines.iter().filter(|line| line.from < at) {
+            entries.spans.extend(running.spans(identity, line, (line.from, at), Evidence::Observed));
         }
         if !entries.spans.is_empty() {
+            running.lines.iter_mut().for_each(|line| line.from = line.from.max(at));
             running.since = running.since.max(at);
+            running.forget_idle();
             entries.open.insert(identity.clone(), Some(running.clone()));
         }
+        self.remember(&entries);
         entries
     }
 
@@ -238,6 +290,79 @@ impl Meter {
             entries.open.insert(identity.clone(), Some(running.clone()));
         }
         entries
+    }
+
+    /// Since when an instance does nothing; `None` while it works, or nobody knows.
+    pub fn idle_since(&self, identity: &Identity) -> Option<Timestamp> {
+        self.running.get(identity)?.idle.since()
+    }
+
+    /// An instance does nothing since a time. Returns since when it does, as far as that is known; `None` for what is
+    /// not charged.
+    pub fn idles(&mut self, identity: &Identity, since: Timestamp) -> Option<Timestamp> {
+        Some(self.running.get_mut(identity)?.idle.begin(whole(since)))
+    }
+
+    /// An instance did nothing up to a time only.
+    pub fn works(&mut self, identity: &Identity, until: Timestamp) {
+        if let Some(running) = self.running.get_mut(identity) {
+            running.idle.end(whole(until));
+            running.forget_idle();
+        }
+    }
+
+    /// Whether the books may hold anything that an instance was charged after a time.
+    pub fn closed_since(&self, identity: &Identity, at: Timestamp) -> bool {
+        self.running.get(identity).is_none_or(|running| {
+            let by_the_clock = matches!(running.state.granularity, Granularity::ClockHours { .. });
+            by_the_clock || running.since > at || running.lines.iter().any(|line| line.from > at)
+        })
+    }
+
+    /// What an instance was charged for certain since a time, one a currency: at the rates that were in force. What
+    /// was closed before the program began is taken for charged as it is now.
+    pub fn charged_since(&self, identity: &Identity, since: Timestamp, now: Timestamp) -> Vec<(Currency, Exact)> {
+        let since = whole(since);
+        let closed = self.closed.get(identity).map_or(&[][..], Vec::as_slice);
+        let mut sums: BTreeMap<Currency, Exact> = BTreeMap::new();
+        let mut add = |rate: Rate, from: Timestamp, to: Timestamp| {
+            *sums.entry(rate.currency).or_default() += Exact::over(rate, from.max(since), to);
+        };
+        closed.iter().for_each(|closed| add(closed.rate, closed.from, closed.to));
+        for part in self.open_parts_of(identity, now).filter(|part| part.terms.charge == Charge::Certain) {
+            add(part.rate, part.from, part.to);
+        }
+        for line in self.running.get(identity).into_iter().flat_map(|running| &running.lines) {
+            let first = closed.iter().filter(|closed| closed.component == line.terms.component);
+            let known = first.map(|closed| closed.from).fold(line.from, Timestamp::min);
+            if line.terms.charge == Charge::Certain {
+                add(line.rate, line.run_from, known);
+            }
+        }
+        sums.into_iter().filter(|(_, sum)| !sum.is_zero()).collect()
+    }
+
+    /// Remembers for a while what was closed of instances that are still charged.
+    fn remember(&mut self, entries: &Entries) {
+        for span in entries.spans.iter().filter(|span| span.identity.kind == ResourceKind::Instance) {
+            let Span { identity, terms, rate, from, to, .. } = span;
+            let Some(running) = self.running.get(identity).filter(|_| terms.charge == Charge::Certain) else {
+                continue;
+            };
+            let new = Closed { component: terms.component, rate: *rate, from: *from, to: *to };
+            let closed = self.closed.entry(identity.clone()).or_default();
+            let goes_on = |old: &&mut Closed| (old.component, old.rate, old.to) == (new.component, new.rate, new.from);
+            match closed.iter_mut().find(goes_on) {
+                Some(old) => old.to = new.to,
+                None => closed.push(new),
+            }
+            let day = to.saturating_sub(REMEMBERED).expect("a duration can be taken from any time");
+            let first = running.idle.since().map_or(day, |since| since.min(day));
+            closed.retain(|closed| closed.to > first);
+        }
+        for (identity, _) in entries.open.iter().filter(|(_, running)| running.is_none()) {
+            self.closed.remove(identity);
+        }
     }
 
     /// How far our clock is ahead of that of the looks at an account.
@@ -328,11 +453,17 @@ fn parts_of<'a>(identity: &'a Identity, running: &'a Running, account: Account) 
             Charge::Certain if running.missing => Cow::Owned(Terms { charge: Charge::Possible, ..line.terms.clone() }),
             _ => Cow::Borrowed(&line.terms),
         };
-        let part = move |terms, from, to, evidence| {
-            (from < to).then_some(Part { identity, terms, rate: line.rate, from, to, evidence })
+        let parts = move |terms: Cow<'a, Terms>, from, to, evidence| {
+            running.idle.parts(from, to).map(move |(from, to, idle)| {
+                let terms = match idle && !terms.wasted {
+                    true => Cow::Owned(Terms { wasted: true, ..terms.as_ref().clone() }),
+                    false => terms.clone(),
+                };
+                Part { identity, terms, rate: line.rate, from, to, evidence }
+            })
         };
-        let observed = part(Cow::Borrowed(&line.terms), line.from, seen, Evidence::Observed);
-        observed.into_iter().chain(part(beyond, seen, reach, Evidence::Assumed))
+        let observed = parts(Cow::Borrowed(&line.terms), line.from, seen, Evidence::Observed);
+        observed.chain(parts(beyond, seen, reach, Evidence::Assumed))
     })
 }
 
@@ -346,10 +477,6 @@ fn reach(running: &Running, account: Account) -> (Timestamp, Timestamp) {
         () if running.seen.is_none() && now.duration_since(seen) <= longest_gap => (now.max(seen), now.max(seen)),
         () => (seen, now),
     }
-}
-
-pub(super) fn span(identity: &Identity, line: &OpenLine, from: Timestamp, to: Timestamp, evidence: Evidence) -> Span {
-    Span { identity: identity.clone(), terms: line.terms.clone(), rate: line.rate, from, to, evidence }
 }
 
 /// A time in whole milliseconds, as the books keep it.

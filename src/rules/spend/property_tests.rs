@@ -218,6 +218,35 @@ fn without_returns(what: &What, retired: &[u8]) -> What {
 }
 
 proptest! {
+    /// Two that saw the same differ in what is waste alone, whatever is thought of who did nothing when.
+    #[test]
+    fn idle_times_change_nothing_but_what_is_waste(
+        steps in steps(),
+        idle in prop::collection::vec((0u8..3, -100i64..4000, any::<bool>()), 25),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let (mut plain, mut marked) = (Watch::new(), Watch::new());
+        let mut now = at("10:00:00");
+        for (number, (step, (item, ago, begins))) in steps.iter().zip(&idle).enumerate() {
+            now += SignedDuration::from_secs(step.seconds);
+            let (item, when) = (identity("team", &id(*item)), now - SignedDuration::from_secs(*ago));
+            match begins {
+                true => drop(marked.meter.idles(&item, when)),
+                false => marked.meter.works(&item, when),
+            }
+            take(&mut plain, &step.what, now);
+            take(&mut marked, &step.what, now);
+            if number == cut.index(steps.len()) {
+                plain.restart();
+                marked.restart();
+            }
+            let [before, after] = [&plain, &marked].map(|watch| watch.sums(None, now).of(Currency::USD));
+            let but_waste = |amounts: Amounts| Amounts { wasted: Exact::ZERO, unused: Exact::ZERO, ..amounts };
+            prop_assert_eq!(but_waste(before), but_waste(after));
+            prop_assert!(before.wasted <= after.wasted && after.wasted <= after.total());
+        }
+    }
+
     #[test]
     fn spans_never_overlap_and_the_same_look_again_adds_nothing(steps in steps()) {
         let mut watch = Watch::new();

@@ -95,3 +95,13 @@ pub struct Assignment {
     pub from: Option<Timestamp>,
     pub project: Option<String>,
 }
+
+/// Whether the spend of one resource was waste in a time, as it turned out later.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Marking {
+    pub identity: Identity,
+    pub from: Timestamp,
+    /// `None` for all that the books hold.
+    pub to: Option<Timestamp>,
+    pub wasted: bool,
+}

@@ -3,9 +3,11 @@
 use std::collections::VecDeque;
 
 use jiff::Timestamp;
+use providers::model::Phase;
 use providers::usage::{Usage, UsageSource};
 
-use super::{History, Idleness, Recent};
+use super::history::{SLOT, minute_of};
+use super::{History, IdleRule, Idleness, Recent, Slot};
 
 /// How many past utilizations the curve on a row holds.
 pub const TREND: usize = 8;
@@ -19,8 +21,17 @@ pub struct Gauge {
     /// The last mean utilizations, newest last.
     pub trend: VecDeque<f32>,
     pub idleness: Idleness,
-    /// Since when it is known to run, by our clock: of a machine whose provider does not tell when it started.
+    /// Since when it runs, by our clock, where that was seen: of a machine whose provider does not tell when it
+    /// started. `None` while it does not run, and of one that ran already when it was first seen.
     pub running_since: Option<Timestamp>,
+    /// It was seen not to run.
+    rested: bool,
+    /// When it was last judged.
+    pub judged_at: Option<Timestamp>,
+    /// The first minute of which something was learnt since then.
+    learnt: Option<i64>,
+    /// When the last look in the trend was taken.
+    trend_at: Option<Timestamp>,
 }
 
 impl Gauge {
@@ -31,9 +42,12 @@ impl Gauge {
         if usage.source == UsageSource::Provider && own.is_some() {
             return;
         }
+        self.learn(minute_of(usage.as_of));
         self.history.note(usage, rented);
         self.recent.note(usage);
-        if let Some(mean) = usage.mean_utilization() {
+        // A provider that tells the same figures again has not looked again.
+        if let Some(mean) = usage.mean_utilization().filter(|_| self.trend_at != Some(usage.as_of)) {
+            self.trend_at = Some(usage.as_of);
             while self.trend.len() >= TREND {
                 self.trend.pop_front();
             }
@@ -42,5 +56,42 @@ impl Gauge {
         if usage.source == UsageSource::Ssh {
             self.ssh = Some(Box::new(usage.clone()));
         }
+    }
+
+    /// Takes in what the ledger knew.
+    pub fn restore(&mut self, slot: &Slot) {
+        self.learn(slot.number * SLOT);
+        self.history.restore(slot);
+    }
+
+    /// Takes in a sight of its phase. What is neither known to run nor to rest changes nothing.
+    pub fn saw(&mut self, phase: Phase, now: Timestamp) {
+        match phase {
+            Phase::Running => {
+                if std::mem::take(&mut self.rested) {
+                    self.running_since = Some(now);
+                }
+            }
+            Phase::Provisioning | Phase::Stopping | Phase::Stopped | Phase::Reclaimed | Phase::Failed => {
+                (self.rested, self.running_since) = (true, None);
+            }
+            Phase::Unreachable | Phase::Releasing | Phase::Gone | Phase::Unknown => {}
+        }
+    }
+
+    /// The verdict before, as long as it still tells since when nothing was done: nothing was learnt since then of what
+    /// lies before the window.
+    pub fn before(&self, rule: &IdleRule, now: Timestamp) -> Option<&Idleness> {
+        let first = rule.first(minute_of(now));
+        Some(&self.idleness).filter(|_| self.learnt.is_none_or(|learnt| learnt >= first))
+    }
+
+    fn learn(&mut self, minute: i64) {
+        self.learnt = Some(self.learnt.map_or(minute, |learnt| learnt.min(minute)));
+    }
+
+    /// Takes a verdict in.
+    pub fn judged(&mut self, idleness: Idleness, now: Timestamp) {
+        (self.idleness, self.judged_at, self.learnt) = (idleness, Some(now), None);
     }
 }

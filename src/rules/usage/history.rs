@@ -33,6 +33,12 @@ pub struct CardMinute {
 }
 
 impl CardMinute {
+    /// One figure for several cards, as each of them may have done all of it: an average hides the one that works.
+    pub fn spread(&mut self, cards: u8) {
+        let most = |peak: f64| (peak * f64::from(cards.max(1))).min(1.0);
+        self.peak = Share::from(self.peak.known().map(most));
+    }
+
     fn merge(&mut self, other: &CardMinute) {
         self.peak = self.peak.highest(other.peak);
         self.least = self.least.lowest(other.least);
@@ -99,6 +105,8 @@ impl std::fmt::Debug for Flow {
 pub struct HostMinute {
     /// Something was seen in it.
     pub seen: bool,
+    /// What each rented card did was seen in it.
+    pub whole: bool,
     /// The one figure of use stands for so many cards; 1 when each has its own.
     pub averaged_over: u8,
     /// Something served, or waited to.
@@ -111,11 +119,32 @@ pub struct HostMinute {
 impl HostMinute {
     fn merge(&mut self, other: &HostMinute) {
         self.seen |= other.seen;
+        self.whole |= other.whole;
         self.averaged_over = self.averaged_over.max(other.averaged_over);
         self.serves |= other.serves;
         self.cpu = self.cpu.highest(other.cpu);
         self.disk = self.disk.highest(other.disk);
         self.network = self.network.highest(other.network);
+    }
+}
+
+/// Adds what was seen in the same time. One figure for all cards does not mix with one for each.
+fn merge((host, cards): (&mut HostMinute, &mut [CardMinute]), (other, more): (&HostMinute, &[CardMinute])) {
+    let (own, their) = (host.averaged_over, other.averaged_over);
+    let mixed = host.seen && other.seen && own != their;
+    if mixed {
+        cards.iter_mut().for_each(|card| card.spread(own));
+    }
+    for (card, more) in cards.iter_mut().zip(more) {
+        let mut more = *more;
+        if mixed {
+            more.spread(their);
+        }
+        card.merge(&more);
+    }
+    host.merge(other);
+    if mixed {
+        host.averaged_over = 1;
     }
 }
 
@@ -135,11 +164,23 @@ pub struct Slot {
     pub number: i64,
     /// A bit for each minute in which something was seen, the first the lowest.
     pub seen: u8,
+    /// Of these, the minutes in which each rented card was.
+    pub whole: u8,
     pub host: HostMinute,
     pub cards: Vec<CardMinute>,
 }
 
 impl Slot {
+    /// Adds what somebody else saw of the same five minutes.
+    pub fn merge(&mut self, other: &Slot) {
+        self.seen |= other.seen;
+        self.whole |= other.whole;
+        if self.cards.len() < other.cards.len() {
+            self.cards.resize(other.cards.len(), CardMinute::default());
+        }
+        merge((&mut self.host, &mut self.cards), (&other.host, &other.cards));
+    }
+
     /// The highest share of its memory that a card used.
     pub fn memory_peak(&self) -> Share {
         self.cards.iter().fold(Share::UNKNOWN, |peak, card| peak.highest(card.memory_high))
@@ -166,11 +207,14 @@ pub fn minute_of(at: Timestamp) -> i64 {
 }
 
 impl History {
-    /// Takes a look in. `rented` is how many cards one figure stands for where it is an average.
+    /// Takes a look in. `rented` is how many cards there are to be seen, and how many one figure stands for where it
+    /// is an average.
     pub fn note(&mut self, usage: &Usage, rented: u32) {
         let number = minute_of(usage.as_of);
+        let told = usage.gpus.iter().filter(|gpu| Share::from(gpu.utilization).is_known()).count();
         let host = HostMinute {
             seen: true,
+            whole: told > 0 && (usage.averaged || told >= rented as usize),
             averaged_over: if usage.averaged { u8::try_from(rented.max(1)).unwrap_or(u8::MAX) } else { 1 },
             serves: !usage.servers.is_empty(),
             cpu: Share::from(usage.cpu),
@@ -191,20 +235,21 @@ impl History {
     /// Takes in what the ledger knew: of each minute that was seen, the ends of its slot.
     pub fn restore(&mut self, slot: &Slot) {
         for minute in (0..SLOT).filter(|minute| slot.seen & (1 << minute) != 0) {
-            self.merge(slot.number * SLOT + minute, &slot.host, &slot.cards);
+            let host = HostMinute { whole: slot.whole & (1 << minute) != 0, ..slot.host };
+            self.merge(slot.number * SLOT + minute, &host, &slot.cards);
         }
     }
 
     /// The slots that differ from what the ledger has, which are then taken for written.
     pub fn take_unkept(&mut self) -> Vec<Slot> {
         let Some(first) = self.unkept.take() else { return Vec::new() };
-        let slots = first.div_euclid(SLOT)..=self.last().div_euclid(SLOT);
+        let slots = first.max(self.first).div_euclid(SLOT)..=self.last().div_euclid(SLOT);
         slots.filter_map(|number| self.slot(number)).collect()
     }
 
     /// Minutes from one on, the oldest first.
     pub fn since(&self, number: i64) -> impl DoubleEndedIterator<Item = Minute<'_>> {
-        let skip = usize::try_from(number - self.first).unwrap_or(0).min(self.hosts.len());
+        let skip = usize::try_from(number.saturating_sub(self.first)).unwrap_or(0).min(self.hosts.len());
         (skip..self.hosts.len()).map(|at| Minute {
             number: self.first + at as i64,
             host: &self.hosts[at],
@@ -221,19 +266,21 @@ impl History {
         self.hosts.is_empty()
     }
 
-    fn last(&self) -> i64 {
+    /// The last minute that is kept.
+    pub fn last(&self) -> i64 {
         self.first + self.hosts.len() as i64 - 1
     }
 
     fn slot(&self, number: i64) -> Option<Slot> {
-        let mut slot = Slot { number, seen: 0, host: HostMinute::default(), cards: Vec::new() };
+        let mut slot = Slot { number, seen: 0, whole: 0, host: HostMinute::default(), cards: Vec::new() };
         let begin = number * SLOT;
         for minute in self.since(begin).take_while(|minute| minute.number < begin + SLOT) {
             if minute.host.seen {
-                slot.seen |= 1 << (minute.number - begin);
-                slot.host.merge(minute.host);
+                let bit = 1 << (minute.number - begin);
+                slot.seen |= bit;
+                slot.whole |= if minute.host.whole { bit } else { 0 };
                 slot.cards.resize(self.width, CardMinute::default());
-                slot.cards.iter_mut().zip(minute.cards).for_each(|(card, minute)| card.merge(minute));
+                merge((&mut slot.host, &mut slot.cards), (minute.host, minute.cards));
             }
         }
         (slot.seen != 0).then_some(slot)
@@ -246,9 +293,8 @@ impl History {
         }
         self.widen(cards.len());
         let at = usize::try_from(number - self.first).expect("room was made for it");
-        self.hosts[at].merge(host);
         let own = &mut self.cards[at * self.width..(at + 1) * self.width];
-        own.iter_mut().zip(cards).for_each(|(card, minute)| card.merge(minute));
+        merge((&mut self.hosts[at], own), (host, cards));
         true
     }
 
@@ -271,6 +317,12 @@ impl History {
             self.first = number;
         }
         let count = usize::try_from(last - self.first + 1).expect("the last is not before the first");
+        // Grown by the hour: doubled, a day would take the room of two.
+        if count > self.hosts.capacity() {
+            let more = count - self.hosts.len() + SURPLUS;
+            self.hosts.reserve_exact(more);
+            self.cards.reserve_exact(more * self.width);
+        }
         self.hosts.resize(count, HostMinute::default());
         self.cards.resize(count * self.width, CardMinute::default());
         if count >= HISTORY + SURPLUS {

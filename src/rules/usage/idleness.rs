@@ -9,12 +9,13 @@ use providers::usage::{Server, Usage};
 use serde::{Deserialize, Serialize};
 
 use super::history::{History, MINUTE, Minute, minute_of};
-use super::{Mismatch, Share, WeeksPeak};
+use super::{CardMinute, HostMinute, Mismatch, Share, WeeksPeak};
 
 /// So long after its start a machine may still be loading: it is judged afterwards.
 const YOUNG: SignedDuration = SignedDuration::from_mins(10);
-/// The part of the window's minutes that must have been seen.
-const COVERAGE: f64 = 0.8;
+/// The part of the window's minutes that must have been seen: four of five.
+const SEEN: u32 = 4;
+const OF: u32 = 5;
 /// Use from which on a card is perhaps stuck, when it draws next to no power.
 const STUCK_USE: f64 = 0.9;
 /// The most that a stuck card draws, as a share of what it may.
@@ -112,7 +113,7 @@ pub enum Why {
     },
     Quiet {
         cards: u32,
-        /// The highest use of a card.
+        /// The highest use of a card in the window, as all of this is.
         peak: Share,
         /// What the memory of a card moved by at the most.
         moved: Share,
@@ -186,6 +187,8 @@ pub struct Judged<'a> {
     pub running_since: Option<Timestamp>,
     pub mismatch: Option<&'a Mismatch>,
     pub peak: Option<&'a WeeksPeak>,
+    /// The verdict before, where nothing was learnt since then of what lies before the window: what was quiet stays so.
+    pub before: Option<&'a Idleness>,
 }
 
 /// What is added up over the minutes of a window.
@@ -194,6 +197,8 @@ struct Window {
     /// Minutes of which enough is known.
     seen: u32,
     cards: Vec<Ends>,
+    /// Some figure stands for all cards.
+    averaged: bool,
     cpu: Share,
     disk: f64,
     network: f64,
@@ -211,53 +216,56 @@ struct Ends {
 }
 
 impl Ends {
+    fn add(&mut self, card: &CardMinute, host: &HostMinute) {
+        let mut most = *card;
+        most.spread(host.averaged_over);
+        self.peak = self.peak.highest(most.peak);
+        self.least = self.least.lowest(card.least);
+        self.low = self.low.lowest(card.memory_low);
+        self.high = self.high.highest(card.memory_high);
+        self.power = self.power.highest(card.power);
+    }
+
     fn moved(&self) -> f64 {
         self.low.known().zip(self.high.known()).map_or(0.0, |(low, high)| high - low)
+    }
+
+    fn works(&self, rule: &IdleRule) -> bool {
+        self.peak.known().is_some_and(|peak| peak > rule.gpu)
     }
 }
 
 impl Window {
     fn new(width: usize) -> Self {
         let cards = vec![Ends::default(); width];
-        Window { seen: 0, cards, cpu: Share::UNKNOWN, disk: 0.0, network: 0.0, serves: false }
+        Window { seen: 0, cards, averaged: false, cpu: Share::UNKNOWN, disk: 0.0, network: 0.0, serves: false }
     }
 
-    /// `rented` cards must have told their use for the minute to count as seen.
-    fn add(&mut self, minute: Minute<'_>, rented: usize) {
+    fn add(&mut self, minute: Minute<'_>) {
         let host = minute.host;
-        let told = minute.cards.iter().filter(|card| card.peak.is_known()).count();
-        let all = told >= rented || (host.averaged_over > 1 && told > 0);
-        self.seen += u32::from(host.seen && all);
-        for (ends, card) in self.cards.iter_mut().zip(minute.cards) {
-            // An average hides the one card that works: each may have done all of it.
-            let most =
-                |share: Share| Share::from(share.known().map(|share| share * f64::from(host.averaged_over.max(1))));
-            ends.peak = ends.peak.highest(most(card.peak));
-            ends.least = ends.least.lowest(card.least);
-            ends.low = ends.low.lowest(card.memory_low);
-            ends.high = ends.high.highest(card.memory_high);
-            ends.power = ends.power.highest(card.power);
-        }
+        self.seen += u32::from(host.whole);
+        self.averaged |= host.averaged_over > 1;
+        self.cards.iter_mut().zip(minute.cards).for_each(|(ends, card)| ends.add(card, host));
         self.cpu = self.cpu.highest(host.cpu);
         self.disk = self.disk.max(host.disk.known().unwrap_or(0.0));
         self.network = self.network.max(host.network.known().unwrap_or(0.0));
         self.serves |= host.serves;
     }
 
-    /// What of it is work.
-    fn work(&self, rule: &IdleRule) -> Option<Work> {
-        let peak = self.cards.iter().filter_map(|card| card.peak.known()).fold(0.0, f64::max);
-        let moved = self.moved();
-        let cpu = self.cpu.known().unwrap_or(0.0);
-        match () {
-            () if peak > rule.gpu => Some(Work::Gpu(peak)),
-            () => self.work_beside_cards(rule, moved, cpu),
-        }
+    fn peak(&self) -> Share {
+        self.cards.iter().fold(Share::UNKNOWN, |peak, card| peak.highest(card.peak))
     }
 
-    fn work_beside_cards(&self, rule: &IdleRule, moved: f64, cpu: f64) -> Option<Work> {
+    fn moved(&self) -> f64 {
+        self.cards.iter().map(Ends::moved).fold(0.0, f64::max)
+    }
+
+    /// What of it is work.
+    fn work(&self, rule: &IdleRule) -> Option<Work> {
+        let (peak, cpu) = (self.peak().known().unwrap_or(0.0), self.cpu.known().unwrap_or(0.0));
         match () {
-            () if moved > rule.memory => Some(Work::Memory(moved)),
+            () if peak > rule.gpu => Some(Work::Gpu(peak)),
+            () if self.moved() > rule.memory => Some(Work::Memory(self.moved())),
             () if cpu >= rule.cpu => Some(Work::Cpu(cpu)),
             () if self.disk >= rule.disk => Some(Work::Disk(self.disk)),
             () if self.network >= rule.network => Some(Work::Network(self.network)),
@@ -265,8 +273,30 @@ impl Window {
         }
     }
 
-    fn moved(&self) -> f64 {
-        self.cards.iter().map(Ends::moved).fold(0.0, f64::max)
+    /// Nothing comes in, goes out or moves in the cards' memory. A core that waits for a stuck card is busy.
+    fn is_still(&self, rule: &IdleRule) -> bool {
+        self.moved() <= rule.memory && self.disk < rule.disk && self.network < rule.network
+    }
+
+    fn covers(&self, rule: &IdleRule) -> bool {
+        self.seen * OF >= rule.window * SEEN
+    }
+}
+
+impl IdleRule {
+    /// The first of the window's minutes, the last being this.
+    pub(super) fn first(&self, this: i64) -> i64 {
+        this - i64::from(self.window) + 1
+    }
+
+    /// So many minutes of a window need not be seen.
+    fn unseen(&self) -> i64 {
+        i64::from(self.window - (self.window * SEEN).div_ceil(OF))
+    }
+
+    /// It serves, which is no idleness.
+    fn waits(&self, serves: bool) -> bool {
+        serves && !self.serving_is_idle
     }
 }
 
@@ -278,16 +308,14 @@ pub fn judge(judged: &Judged<'_>, rule: &IdleRule, now: Timestamp) -> Idleness {
     if judged.rented.is_some_and(|rented| rented.count == 0) {
         return Idleness::only(Verdict::NotApplicable, Why::NoCards);
     }
-    let rented = judged.rented.map_or(1, |rented| rented.count.max(1));
     let this = minute_of(now);
     let mut window = Window::new(judged.history.width());
-    let first = this - i64::from(rule.window) + 1;
     // What a machine did before its present run is no work of this one.
     let began = judged.running_since.map_or(i64::MIN, minute_of);
-    for minute in judged.history.since(first.max(began)).filter(|minute| minute.number <= this) {
-        window.add(minute, rented as usize);
+    for minute in judged.history.since(rule.first(this).max(began)).take_while(|minute| minute.number <= this) {
+        window.add(minute);
     }
-    let mut idleness = verdict(judged, rule, &window, (rented, this, began, now));
+    let mut idleness = verdict(judged, rule, &window, (this, began, now));
     idleness.hints = hints(judged, rule, &window);
     idleness
 }
@@ -296,43 +324,54 @@ fn verdict(
     judged: &Judged<'_>,
     rule: &IdleRule,
     window: &Window,
-    (rented, this, began, now): (u32, i64, i64, Timestamp),
+    (this, began, now): (i64, i64, Timestamp),
 ) -> Idleness {
-    let covered = f64::from(window.seen) >= COVERAGE * f64::from(rule.window);
+    let age = judged.running_since.map(|began| now.duration_since(began));
+    let needed = SignedDuration::from_mins(i64::from(rule.window)).max(YOUNG);
+    let not_yet = || {
+        let minutes = u32::try_from(needed.as_mins()).unwrap_or(u32::MAX);
+        Idleness::only(Verdict::NotYet, Why::Young { minutes })
+    };
+    if age.is_some_and(|age| age < YOUNG) {
+        return not_yet();
+    }
     if let Some(work) = window.work(rule) {
-        let busy = window.cards.iter().filter(|card| card.peak.known().is_some_and(|peak| peak > rule.gpu)).count();
+        let busy = window.cards.iter().filter(|card| card.works(rule)).count();
         let (busy, cards) = (busy as u32, window.cards.len() as u32);
-        let averaged = judged.latest.is_some_and(|usage| usage.averaged);
         // Those that do nothing are known to do nothing only when the whole window was seen.
         return match busy {
-            1.. if covered && !averaged && busy * 2 <= cards => {
+            1.. if window.covers(rule) && !window.averaged && busy * 2 <= cards => {
                 Idleness::only(Verdict::Underused, Why::Few { busy, cards })
             }
             _ => Idleness::only(Verdict::Busy, Why::Work(work)),
         };
     }
-    let needed = SignedDuration::from_mins(i64::from(rule.window)).max(YOUNG);
-    if judged.running_since.is_some_and(|began| now.duration_since(began) < needed) {
-        let minutes = u32::try_from(needed.as_mins()).unwrap_or(u32::MAX);
-        return Idleness::only(Verdict::NotYet, Why::Young { minutes });
+    if age.is_some_and(|age| age < needed) {
+        return not_yet();
     }
     if let Some(why) = blindness(judged) {
         return Idleness::only(Verdict::Unknown, why);
     }
-    if !covered {
+    if !window.covers(rule) {
         let why = match window.seen {
             0 => Why::NoUsage,
             seen => Why::TooFewLooks { seen, window: rule.window },
         };
         return Idleness::only(Verdict::Unknown, why);
     }
-    let (since, quiet) = quiet_since(judged.history, rule, rented as usize, (this, began));
-    let server = judged.latest.and_then(|usage| usage.servers.first().cloned());
-    let verdict = if window.serves && !rule.serving_is_idle { Verdict::Waiting } else { Verdict::Idle };
-    let users = judged.latest.and_then(|usage| usage.users.as_ref()).map(|users| users.len() as u32);
-    let peak = quiet.cards.iter().fold(Share::UNKNOWN, |peak, card| peak.highest(card.peak));
-    let why = Why::Quiet { cards: rented, peak, moved: Share::of(quiet.moved()), cpu: quiet.cpu, users, server };
+    let waits = rule.waits(window.serves);
+    let verdict = if waits { Verdict::Waiting } else { Verdict::Idle };
+    let known = judged.before.filter(|before| before.verdict == verdict).and_then(|before| before.since);
+    let since = known.unwrap_or_else(|| quiet_since(judged.history, rule, waits, (this, began)));
     let since = judged.running_since.map_or(since, |began| since.max(began));
+    let why = Why::Quiet {
+        cards: judged.rented.map_or(1, |rented| rented.count.max(1)),
+        peak: window.peak(),
+        moved: Share::of(window.moved()),
+        cpu: window.cpu,
+        users: judged.latest.and_then(|usage| usage.users.as_ref()).map(|users| users.len() as u32),
+        server: judged.latest.and_then(|usage| usage.servers.first().cloned()),
+    };
     Idleness { verdict, since: Some(since), why, hints: Vec::new() }
 }
 
@@ -349,35 +388,73 @@ fn blindness(judged: &Judged<'_>) -> Option<Why> {
     latest.gpus.iter().any(|gpu| gpu.partitioned).then_some(Why::Partitioned)
 }
 
-/// Since when nothing was work, and what was seen since then. A hole that is longer than a window may have ends it.
-fn quiet_since(history: &History, rule: &IdleRule, rented: usize, (this, began): (i64, i64)) -> (Timestamp, Window) {
-    let longest_hole = (f64::from(rule.window) * (1.0 - COVERAGE)) as i64;
-    let (mut since, mut quiet) = (this, Window::new(history.width()));
-    for minute in history.since(began).rev().filter(|minute| minute.number <= this && minute.host.seen) {
-        let mut longer = Window { cards: quiet.cards.clone(), ..quiet };
-        longer.add(minute, rented);
-        if since - minute.number > longest_hole + 1 || longer.work(rule).is_some() || longer.seen == quiet.seen {
+/// Since when nothing was work, as far back as that was seen nearly all of the time. What served before it was idle
+/// was waiting then.
+fn quiet_since(history: &History, rule: &IdleRule, waits: bool, (this, began): (i64, i64)) -> Timestamp {
+    let (mut since, mut last) = (this, this);
+    let mut quiet = Window::new(history.width());
+    let minutes = history.since(began).rev().skip_while(|minute| minute.number > this);
+    for minute in minutes.filter(|minute| minute.host.seen) {
+        quiet.add(minute);
+        if last - minute.number > rule.unseen() + 1
+            || quiet.work(rule).is_some()
+            || (!waits && rule.waits(minute.host.serves))
+        {
             break;
         }
-        (since, quiet) = (minute.number, longer);
+        if minute.host.whole {
+            last = minute.number;
+            let all = this - last + 1;
+            if i64::from(quiet.seen * OF) >= all * i64::from(SEEN) {
+                since = last;
+            }
+        }
     }
-    (Timestamp::from_second(since * MINUTE).expect("a minute of the history"), quiet)
+    end_of(since - 1)
+}
+
+/// Up to when an instance was seen to be idle that was so since a time, and is so no longer at `now`: to the end of
+/// the last minute without work.
+pub fn idle_until(history: &History, rule: &IdleRule, since: Timestamp, now: Timestamp) -> Timestamp {
+    // After a clock was set back what was seen by it before lies ahead.
+    let this = minute_of(now).max(history.last());
+    let mut until = since;
+    let mut window = Window::new(history.width());
+    for minute in history.since(minute_of(since)).take_while(|minute| minute.number <= this) {
+        // What lies before the window was judged already.
+        if minute.number >= rule.first(this) {
+            window.add(minute);
+            if window.work(rule).is_some() || rule.waits(minute.host.serves) {
+                break;
+            }
+        }
+        if minute.host.whole {
+            until = end_of(minute.number);
+        }
+    }
+    until.min(now.max(end_of(this - 1))).max(since)
+}
+
+fn end_of(minute: i64) -> Timestamp {
+    Timestamp::from_second((minute + 1).saturating_mul(MINUTE)).unwrap_or(Timestamp::MAX)
 }
 
 fn hints(judged: &Judged<'_>, rule: &IdleRule, window: &Window) -> Vec<Hint> {
     let mut hints = Vec::new();
-    let covered = f64::from(window.seen) >= COVERAGE * f64::from(rule.window);
-    let still = window.work_beside_cards(rule, window.moved(), window.cpu.known().unwrap_or(0.0)).is_none();
     let stuck = window.cards.iter().find(|card| {
         let full = card.least.known().is_some_and(|least| least >= STUCK_USE);
         full && card.power.known().is_some_and(|power| power <= STUCK_POWER)
     });
-    if let Some(card) = stuck.filter(|_| covered && still) {
+    if let Some(card) = stuck.filter(|_| window.covers(rule) && window.is_still(rule)) {
         hints.push(Hint::PerhapsStuck { power: card.power });
     }
-    let peak = judged.peak.filter(|peak| judged.runs && peak.slots >= WEEK_KNOWN);
+    let peak = judged.peak.filter(|peak| peak.slots >= WEEK_KNOWN);
     if let Some(peak) = peak.filter(|peak| peak.memory.known().is_some_and(|memory| memory < 0.5)) {
         hints.push(Hint::RentLess { memory: peak.memory });
     }
     hints
 }
+
+#[cfg(test)]
+#[path = "idleness_tests.rs"]
+mod tests;

@@ -15,8 +15,12 @@ pub const RECENT: SignedDuration = SignedDuration::from_mins(10);
 pub struct Recent(VecDeque<(Timestamp, Box<[Share]>)>);
 
 impl Recent {
-    /// Takes a look in. One that is not later than the last is dropped.
+    /// Takes a look in. One that is not later than the last is dropped, but for one so much earlier that the clock was
+    /// set back.
     pub fn note(&mut self, usage: &Usage) {
+        if self.0.back().is_some_and(|(at, _)| at.duration_since(usage.as_of) > RECENT) {
+            self.0.clear();
+        }
         if self.0.back().is_some_and(|(at, _)| *at >= usage.as_of) {
             return;
         }
