@@ -2,7 +2,7 @@
 
 use jiff::civil::Date;
 use jiff::{SignedDuration, Timestamp};
-use providers::model::{AccountName, BilledLine, Identity, SshEndpoint};
+use providers::model::{AccountName, BilledLine, Identity};
 use providers::provider::Ask;
 
 use super::preferences::Preferences;
@@ -97,7 +97,7 @@ pub enum Effect {
     /// Put a text into the clipboard, through the terminal.
     Copy(String),
     /// Lend the terminal to `ssh` until it ends.
-    Ssh(SshEndpoint),
+    Ssh(Target),
     /// Lend the terminal to the editor, with the config.
     EditConfig,
     /// Add the account whose key is in this environment variable.

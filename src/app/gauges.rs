@@ -8,7 +8,18 @@ use providers::usage::Usage;
 
 use super::state::World;
 use crate::rules::fleet::Known;
+use crate::rules::streams::{Link, Trouble};
 use crate::rules::usage::{Gauge, Idleness, Mismatch, WeeksPeak, mismatch};
+
+/// What about a machine somebody should look at now.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Alarm<'a> {
+    /// Its host has another key than before.
+    HostKeyChanged,
+    Mismatch(Mismatch),
+    /// What its driver says.
+    Fault(&'a str),
+}
 
 #[derive(Clone, Debug, Default)]
 pub struct Gauges {
@@ -46,6 +57,29 @@ impl World {
     /// Whether it works; of what is not known at all, that this is so.
     pub fn idleness(&self, identity: &Identity) -> Option<&Idleness> {
         self.gauges.get(identity).map(|gauge| &gauge.idleness)
+    }
+
+    /// What about it needs somebody, as far as the machine itself tells.
+    pub fn alarms(&self, known: &Known<Instance>) -> Vec<Alarm<'_>> {
+        let mut alarms = Vec::new();
+        if self.has_another_host_key(&known.identity) {
+            alarms.push(Alarm::HostKeyChanged);
+        }
+        let gauge = self.gauges.get(&known.identity);
+        // What a provider tells is no look at the cards; and what a machine told in a run before is over.
+        let Some(seen) = gauge.and_then(|gauge| gauge.ssh.as_deref()).filter(|_| known.phase() == Phase::Running) else {
+            return alarms;
+        };
+        alarms.extend(mismatch(known.row.gpus.as_ref(), seen).map(Alarm::Mismatch));
+        let fault = seen.fault.as_deref().or_else(|| seen.gpus.iter().find_map(|gpu| gpu.fault.as_deref()));
+        alarms.extend(fault.map(Alarm::Fault));
+        alarms
+    }
+
+    /// Nothing is sent to its host before somebody has looked into that.
+    pub fn has_another_host_key(&self, identity: &Identity) -> bool {
+        let link = self.streams.get(identity).map(|stream| &stream.link);
+        matches!(link, Some(Link::Down { trouble: Trouble::HostKeyChanged, .. }))
     }
 
     /// How its cards differ from those that are rented.

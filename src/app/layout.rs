@@ -3,6 +3,9 @@
 /// The smallest screen that shows anything but how small it is: columns and rows.
 pub const SMALLEST: (u16, u16) = (60, 16);
 
+/// Lines about accounts in trouble, at the most.
+pub const TROUBLE_LINES: usize = 3;
+
 /// What stands above the list of the Spend view, in rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Above {
@@ -25,7 +28,7 @@ impl Above {
 pub struct Frame {
     /// Header and its rule.
     pub header: u16,
-    /// Lines about accounts in trouble.
+    /// Lines about accounts in trouble, and the one question.
     pub trouble: u16,
     /// Sums and bars above the list.
     pub above: Above,
@@ -43,16 +46,24 @@ impl Frame {
     /// From so many columns on the details stand at the side.
     const SIDE_FROM: u16 = 160;
     const SIDE: u16 = 56;
-    const DETAILS: u16 = 8;
 
-    pub fn of(width: u16, height: u16, details: bool, trouble: usize) -> Self {
+    /// The details below the list, their rule counted.
+    fn below(height: u16) -> u16 {
+        match height {
+            0..30 => 8,
+            30..44 => 11,
+            _ => 15,
+        }
+    }
+
+    pub fn of(width: u16, height: u16, details: bool, lines: usize) -> Self {
         let (header, footer, head) = (2, 2, 1);
         let side = if details && width >= Self::SIDE_FROM { Self::SIDE } else { 0 };
-        let trouble = trouble.min(3) as u16;
+        let trouble = lines.min(TROUBLE_LINES + 1) as u16;
         let rest = height.saturating_sub(header + footer + head + trouble);
         // Below, the details never take more than half of what the list could have.
-        let below = details && side == 0 && rest >= 2 * Self::DETAILS;
-        let details = if below { Self::DETAILS } else { 0 };
+        let below = details && side == 0 && rest >= 2 * Self::below(height);
+        let details = if below { Self::below(height) } else { 0 };
         Frame { header, trouble, above: Above::default(), body: rest - details, details, footer, side }
     }
 

@@ -15,6 +15,7 @@ use super::subject::InstanceRow;
 use crate::rules::filter::Subject;
 use crate::rules::fleet::{Account, Known, Totals};
 use crate::rules::saga::Operation;
+use crate::rules::usage::{Idleness, Verdict};
 
 /// What a group has in common.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -73,7 +74,7 @@ pub fn shown_phase(known: &Known<Instance>, operation: Option<&Operation>) -> Ph
 }
 
 /// True for a row that somebody should look at now.
-pub fn needs_you(known: &Known<Instance>, operation: Option<&Operation>) -> bool {
+pub fn needs_you(world: &World, known: &Known<Instance>, operation: Option<&Operation>) -> bool {
     if known.is_gone() {
         return false;
     }
@@ -81,6 +82,7 @@ pub fn needs_you(known: &Known<Instance>, operation: Option<&Operation>) -> bool
         || known.missing_since.is_some()
         || matches!(known.row.phase, Phase::Failed | Phase::Reclaimed | Phase::Unreachable)
         || (known.row.phase == Phase::Stopped && bills_compute(&known.row))
+        || !world.alarms(known).is_empty()
 }
 
 /// Compute is charged although nothing computes.
@@ -275,7 +277,7 @@ fn lines(list: &Listing, groups: Vec<Group>) -> Vec<Line> {
 fn passes(row: &InstanceRow, list: &Listing, now: Timestamp) -> bool {
     let quick = match list.quick {
         QuickName::All => true,
-        QuickName::Idle => row.idle() == Some(true),
+        QuickName::Idle => row.verdict() == Some(Verdict::Idle),
         QuickName::Off => {
             matches!(row.known.row.phase, Phase::Stopped | Phase::Reclaimed | Phase::Unreachable | Phase::Failed)
         }
@@ -313,6 +315,8 @@ enum Order<'a> {
     Since(Option<Timestamp>),
     /// In thousandths.
     Use(Option<u32>),
+    /// How much it stands still, and since when.
+    Idle(Option<(u8, Option<Timestamp>)>),
     Text(Option<&'a str>),
     /// The names decide.
     Name,
@@ -338,14 +342,25 @@ fn sort_key<'a>(row: &InstanceRow<'a>, sort: SortName) -> SortKey<'a> {
         SortName::Attention => {
             let cost = cost();
             let stopped = matches!(instance.phase, Phase::Stopped | Phase::Reclaimed);
-            Order::Attention(Reverse(row.needs_you), Reverse(if stopped { cost } else { 0 }), Reverse(cost))
+            let wastes = stopped || row.world.idleness(&known.identity).is_some_and(Idleness::wastes);
+            Order::Attention(Reverse(row.needs_you), Reverse(if wastes { cost } else { 0 }), Reverse(cost))
         }
         SortName::Cost => Order::Cost(Reverse(cost())),
         SortName::Age => Order::Since(instance.started_at.or(instance.created_at)),
         SortName::Use => {
-            let used = instance.usage.as_ref().filter(|_| instance.phase == Phase::Running);
-            Order::Use(used.and_then(Usage::mean_utilization).map(|share| (share * 1000.0) as u32))
+            let used = row.world.usage(known).and_then(Usage::mean_utilization);
+            Order::Use(used.map(|share| (share * 1000.0) as u32))
         }
+        SortName::Idle => Order::Idle(row.world.idleness(&known.identity).and_then(|idleness| {
+            let judged = !matches!(idleness.verdict, Verdict::Unknown | Verdict::NotApplicable);
+            let rank = match idleness.verdict {
+                Verdict::Idle => 0,
+                Verdict::Waiting => 1,
+                Verdict::Underused => 2,
+                _ => 3,
+            };
+            judged.then_some((rank, idleness.since))
+        })),
         SortName::Account => Order::Text(Some(known.identity.account.as_str())),
         SortName::Project => Order::Text(row.project_name()),
         SortName::Region => Order::Text(instance.region.as_deref()),
@@ -354,7 +369,7 @@ fn sort_key<'a>(row: &InstanceRow<'a>, sort: SortName) -> SortKey<'a> {
     };
     SortKey {
         gone: known.is_gone(),
-        unknown: matches!(order, Order::Since(None) | Order::Use(None) | Order::Text(None)),
+        unknown: matches!(order, Order::Since(None) | Order::Use(None) | Order::Idle(None) | Order::Text(None)),
         order,
         name: lower_case(instance.name.as_deref().unwrap_or(instance.id.as_str())),
     }

@@ -31,7 +31,7 @@ impl<'a> InstanceRow<'a> {
         provider: Option<&'a ProviderName>,
         operation: Option<&'a Operation>,
     ) -> Self {
-        InstanceRow { world, known, provider, operation, needs_you: needs_you(known, operation) }
+        InstanceRow { world, known, provider, operation, needs_you: needs_you(world, known, operation) }
     }
 
     /// By hand or by rule.
@@ -98,12 +98,9 @@ impl Subject for InstanceRow<'_> {
     fn size_gib(&self) -> Option<Decimal> {
         None
     }
-    fn idle(&self) -> Option<bool> {
-        match self.world.idleness(&self.known.identity)?.verdict {
-            Verdict::Idle => Some(true),
-            Verdict::Unknown | Verdict::NotYet => None,
-            _ => Some(false),
-        }
+    fn verdict(&self) -> Option<Verdict> {
+        let verdict = self.world.idleness(&self.known.identity)?.verdict;
+        (!matches!(verdict, Verdict::Unknown | Verdict::NotYet)).then_some(verdict)
     }
     fn unattached(&self) -> Option<bool> {
         Some(false)
@@ -199,8 +196,8 @@ impl Subject for StorageRow<'_> {
     fn size_gib(&self) -> Option<Decimal> {
         self.known.row.size_gib
     }
-    fn idle(&self) -> Option<bool> {
-        Some(false)
+    fn verdict(&self) -> Option<Verdict> {
+        Some(Verdict::NotApplicable)
     }
     fn unattached(&self) -> Option<bool> {
         match &self.known.row.attachment {

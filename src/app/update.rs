@@ -154,6 +154,10 @@ fn rebuild(state: &mut State, resort: bool, now: Timestamp) {
     // What the lines say was spent is of the same moment as what the header says.
     spend::add_up_when_due(world, changed, now);
     if view.fleet.stale || view.tab == Tab::Fleet {
+        // Only who may open streams asks whether to.
+        let asks = world.streams_open() && !view.fixed.demo;
+        let unasked = world.streams.to_ask(&world.fleet).next().filter(|_| asks);
+        view.unasked = unasked.map(|(account, machines)| (account.clone(), machines));
         rows::rebuild(world, view, resort, now);
     }
     match view.tab {

@@ -12,7 +12,7 @@ mod seen;
 mod share;
 
 pub use gauge::{Gauge, TREND};
-pub use history::{CardMinute, Flow, HISTORY, History, HostMinute, MINUTE, Minute, SLOT, Slot};
+pub use history::{CardMinute, Flow, HISTORY, History, HostMinute, MINUTE, Minute, SLOT, Slot, minute_of};
 pub use idleness::{Hint, IdleRule, Idleness, Judged, Verdict, Why, Work, judge};
 pub use recent::{RECENT, Recent};
 pub use seen::{Mismatch, mismatch};

@@ -6,10 +6,10 @@ use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use providers::model::SshEndpoint;
 use tokio::process::{Child, Command};
 
 use crate::app::event::Guest;
+use crate::rules::streams::Target;
 
 /// How long it may take to end when we are told to end ourselves.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -24,7 +24,8 @@ pub struct Lent {
 
 impl Lent {
     /// Starts `ssh` on a terminal that was given back. Says why not when it cannot be started.
-    pub fn to_ssh(endpoint: &SshEndpoint) -> Result<Self, String> {
+    pub fn to_ssh(target: &Target) -> Result<Self, String> {
+        let endpoint = &target.endpoint;
         let mut command = Command::new("ssh");
         command.arg("-p").arg(endpoint.port.to_string()).arg("--").arg(format!("{}@{}", endpoint.user, endpoint.host));
         Self::to(Guest::Ssh, command)

@@ -193,7 +193,7 @@ impl Desk<'_> {
                 self.repaint(state)?;
             }
             Effect::Copy(text) => terminal::copy(&text)?,
-            Effect::Ssh(endpoint) => self.lend(Guest::Ssh, || Lent::to_ssh(&endpoint), performer).await?,
+            Effect::Ssh(target) => self.lend(Guest::Ssh, || Lent::to_ssh(&target), performer).await?,
             Effect::EditConfig => {
                 let file = self.given.config.to_owned();
                 self.lend(Guest::Editor, || Lent::to_editor(&file), performer).await?;

@@ -6,6 +6,10 @@ use providers::model::Phase;
 #[derive(Debug, PartialEq, Eq)]
 pub struct Glyphs {
     pub running: &'static str,
+    /// Runs and does nothing.
+    pub idle: &'static str,
+    /// Runs, and less of it works than is paid for.
+    pub underused: &'static str,
     pub stopped: &'static str,
     pub provisioning: &'static str,
     pub under_way: &'static str,
@@ -45,6 +49,8 @@ pub struct Glyphs {
 
 pub static UNICODE: Glyphs = Glyphs {
     running: "●",
+    idle: "◐",
+    underused: "◔",
     stopped: "○",
     provisioning: "◌",
     under_way: "◎",
@@ -78,6 +84,8 @@ pub static UNICODE: Glyphs = Glyphs {
 
 pub static ASCII: Glyphs = Glyphs {
     running: "*",
+    idle: "-",
+    underused: "u",
     stopped: "o",
     provisioning: "+",
     under_way: "~",
@@ -128,7 +136,7 @@ impl Glyphs {
     /// with the screen.
     pub fn doubtful(&self) -> String {
         let phases = Phase::ALL.map(|phase| self.phase(phase));
-        let marks = [self.needs_you, self.marked, self.cursor, self.open, self.folded, self.dash, self.dot, self.times];
+        let marks = [self.idle, self.underused, self.needs_you, self.marked, self.cursor, self.open, self.folded, self.dash, self.dot, self.times];
         let lines = [self.ellipsis, self.euro, self.horizontal, self.vertical, self.bar_full, self.bar_empty];
         let signs = phases
             .iter()

@@ -1,7 +1,7 @@
 //! What one screen does with an event: keys find their listener, the topmost window first.
 
 use jiff::{SignedDuration, Timestamp};
-use providers::model::{AccountName, Action as Deed, Identity, Phase, ResourceKind, SshEndpoint};
+use providers::model::{AccountName, Action as Deed, Identity, Instance, Phase, ResourceKind};
 use providers::text::clean;
 use tui_input::{Input, InputRequest};
 
@@ -14,12 +14,14 @@ use crate::app::message::{GroupName, Msg, QuickName, Shown, SortName};
 use crate::app::palette::Palette;
 use crate::app::rows::{self, GroupKey};
 use crate::app::spend::SpendLine;
-use crate::app::state::{Listener, Modal, Press, Problem, Question, State, Tab, View};
+use crate::app::state::{ChartSpan, Listener, Modal, Press, Problem, Question, State, Tab, View};
+use crate::rules::fleet::Known;
 use crate::rules::memory::Collector;
 use crate::rules::plan::{self, Confirmation, Plan};
 use crate::rules::saga::{Confirmed, OpId, Step, confirm};
 use crate::rules::settings::Setting;
 use crate::rules::spend::{Billable, Key};
+use crate::rules::streams::{Target, host_key_alias};
 
 /// The same key within this time of its last event is a key that is being held.
 const HELD: SignedDuration = SignedDuration::from_millis(150);
@@ -102,6 +104,9 @@ fn pressed(state: &mut State, key: Pressed, now: Timestamp) -> Vec<Effect> {
         Listener::Plan => windows::in_plan(state, key, now),
         Listener::Columns => windows::in_columns(state, key),
         Listener::Text => windows::in_text(state, key),
+        Listener::Machine => windows::in_machine(state, key),
+        Listener::Consent => windows::in_consent(state, key, now),
+        Listener::HostKey => windows::in_host_key(state, key, now),
         Listener::Range | Listener::RangeField => figures::in_range(state, key, now),
         Listener::Figure => figures::in_figure(state, key),
         Listener::Leave => match state.view.fixed.keys.action_in(state.view.tab, key) {
@@ -168,6 +173,7 @@ fn pasted(state: &mut State, text: &str, now: Timestamp) {
             state.view.list_mut().set_filter(&filter);
         }
         Some(Modal::Assign(form)) => insert(form.field()),
+        Some(Modal::HostKey { input, .. }) => insert(input),
         Some(Modal::Range(choice)) => {
             choice.begin_to_type();
             insert(&mut choice.input);
@@ -236,6 +242,7 @@ pub(super) fn perform(state: &mut State, action: Action, now: Timestamp) -> Vec<
             let palette = Palette::open(state);
             state.view.modals.push(Modal::Palette(palette));
         }
+        Action::LookInto => windows::ask_consent(state, now),
         Action::Columns => state.view.modals.push(Modal::Columns { at: 0 }),
         Action::EditConfig if state.view.fixed.demo => say(&mut state.view, Msg::NoConfigInDemo, now),
         Action::EditConfig => return vec![Effect::EditConfig],
@@ -268,6 +275,7 @@ pub(super) fn perform(state: &mut State, action: Action, now: Timestamp) -> Vec<
         Action::Unfold => fold(&mut state.view, false),
         Action::Earlier => figures::shift(state, 1, now),
         Action::Later => figures::shift(state, -1, now),
+        Action::Range if state.view.tab == Tab::Fleet => further_back(&mut state.view),
         Action::Range => figures::choose_range(state),
         Action::Times => {
             state.view.spend.ago = !state.view.spend.ago;
@@ -276,6 +284,7 @@ pub(super) fn perform(state: &mut State, action: Action, now: Timestamp) -> Vec<
         }
         Action::Mark => mark(state, now),
         Action::Details => details(state, now),
+        Action::Pane => state.view.details = !state.view.details,
         Action::Filter => {
             let before = state.view.list().filter_text.clone();
             state.view.modals.push(Modal::Filter { input: Input::new(before.clone()), before });
@@ -283,7 +292,14 @@ pub(super) fn perform(state: &mut State, action: Action, now: Timestamp) -> Vec<
         Action::Sort => {
             let orders: &[SortName] = match state.view.tab {
                 Tab::Storage => &[SortName::Attention, SortName::Cost, SortName::Size, SortName::Age, SortName::Name],
-                _ => &[SortName::Attention, SortName::Cost, SortName::Use, SortName::Age, SortName::Name],
+                _ => &[
+                    SortName::Attention,
+                    SortName::Cost,
+                    SortName::Use,
+                    SortName::Idle,
+                    SortName::Age,
+                    SortName::Name,
+                ],
             };
             let order = next(orders, state.view.list().sort);
             sort_by(state, order, false, now);
@@ -442,8 +458,16 @@ pub(super) fn details(state: &mut State, now: Timestamp) {
             let folded = view.list().folded.contains(&key);
             fold_group(view, key, !folded);
         }
+        Some(Line::Resource(identity)) if view.tab == Tab::Fleet => {
+            view.modals.push(Modal::Machine { identity, scroll: 0 });
+        }
         _ => view.details = !view.details,
     }
+}
+
+/// The charts reach back to the next span.
+pub(super) fn further_back(view: &mut View) {
+    view.chart = next(&ChartSpan::ALL, view.chart);
 }
 
 fn toggle(state: &mut State, now: Timestamp, protect: bool) -> Vec<Effect> {
@@ -519,27 +543,29 @@ fn open_page(state: &mut State, now: Timestamp) -> Vec<Effect> {
 }
 
 /// Where the instance under the cursor can be reached.
-fn endpoint(state: &State) -> Option<SshEndpoint> {
+fn target(state: &State) -> Option<Target> {
     let list = state.view.list();
     let identity = match &list.cursor {
         Some(Line::Spend(SpendLine::Group(_, Key::Billable(_, Billable::Resource { identity, .. })))) => identity,
         _ => list.selected()?,
     };
-    let known = state.world.fleet.instances.get(identity)?;
-    known.row.ssh.clone().filter(|_| known.phase() == Phase::Running)
+    let known: &Known<Instance> = state.world.fleet.instances.get(identity)?;
+    let provider = &state.world.fleet.account(&identity.account)?.provider;
+    let endpoint = known.row.ssh.clone().filter(|_| known.phase() == Phase::Running)?;
+    Some(Target { endpoint, alias: host_key_alias(provider, identity) })
 }
 
 fn ssh(state: &mut State, now: Timestamp) -> Vec<Effect> {
-    match endpoint(state) {
+    match target(state) {
         Some(_) if state.view.fixed.demo => say(&mut state.view, Msg::NoSshInDemo, now),
-        Some(endpoint) => return vec![Effect::Ssh(endpoint)],
+        Some(target) => return vec![Effect::Ssh(target)],
         None => say(&mut state.view, Msg::NoSsh, now),
     }
     vec![]
 }
 
 fn copy_ssh(state: &mut State, now: Timestamp) -> Vec<Effect> {
-    let Some(endpoint) = endpoint(state) else {
+    let Some(Target { endpoint, .. }) = target(state) else {
         say(&mut state.view, Msg::NoSsh, now);
         return vec![];
     };
