@@ -514,16 +514,20 @@ impl Curves {
 /// cells.
 pub fn idle_cell(scene: &Scene, known: &Known<Instance>) -> (String, Role) {
     use crate::rules::usage::Why;
-    let Some(idleness) = scene.state.world.idleness(&known.identity) else { return (String::new(), Role::Dim) };
+    let dash = scene.look.glyphs.dash;
+    let Some(idleness) = scene.state.world.idleness(&known.identity) else {
+        let cards = known.row.gpus.as_ref().is_none_or(|gpus| gpus.count > 0);
+        return (if cards { dash.to_owned() } else { String::new() }, Role::Dim);
+    };
     match (idleness.verdict, &idleness.why) {
         (Verdict::Idle | Verdict::Waiting, _) => {
             let time = idleness.since.map(|since| scene.now.duration_since(since));
             let role = if idleness.wastes() { Role::Waste } else { Role::Plain };
-            (time.map_or_else(|| scene.look.glyphs.dash.to_owned(), format::brief_span), role)
+            (time.map_or_else(|| dash.to_owned(), format::brief_span), role)
         }
         (Verdict::Underused, Why::Few { busy, cards }) => (format!("{busy}/{cards}"), Role::Plain),
         (Verdict::NotYet, _) => (scene.look.language.word(Word::NotYet).to_owned(), Role::Dim),
-        (Verdict::Unknown, _) => (scene.look.glyphs.dash.to_owned(), Role::Dim),
+        (Verdict::Unknown, _) => (dash.to_owned(), Role::Dim),
         (Verdict::Underused | Verdict::Busy | Verdict::NotApplicable, _) => (String::new(), Role::Dim),
     }
 }

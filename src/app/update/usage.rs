@@ -72,7 +72,7 @@ pub fn recalled(world: &mut World, entries: &[UsageEntry], peaks: Option<Vec<Wee
     for UsageEntry { identity, slot } in entries {
         let known = world.fleet.instances.get(identity).filter(|known| !known.is_gone());
         if known.is_some() {
-            world.gauges.by.entry(identity.clone()).or_default().history.restore(slot);
+            world.gauges.by.entry(identity.clone()).or_default().restore(slot);
         }
     }
     if let Some(peaks) = peaks {

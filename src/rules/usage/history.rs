@@ -204,7 +204,7 @@ impl History {
 
     /// Minutes from one on, the oldest first.
     pub fn since(&self, number: i64) -> impl DoubleEndedIterator<Item = Minute<'_>> {
-        let skip = usize::try_from(number - self.first).unwrap_or(0).min(self.hosts.len());
+        let skip = usize::try_from(number.saturating_sub(self.first)).unwrap_or(0).min(self.hosts.len());
         (skip..self.hosts.len()).map(|at| Minute {
             number: self.first + at as i64,
             host: &self.hosts[at],
