@@ -172,6 +172,7 @@ impl Columns {
             // A state in full, in the place of a figure.
             give(&mut util, 9);
         }
+        give(&mut name, 16);
         give(&mut next, 20);
         give(&mut name, 20);
         give(&mut gpu, 19);

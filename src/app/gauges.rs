@@ -67,7 +67,8 @@ impl World {
         }
         let gauge = self.gauges.get(&known.identity);
         // What a provider tells is no look at the cards; and what a machine told in a run before is over.
-        let Some(seen) = gauge.and_then(|gauge| gauge.ssh.as_deref()).filter(|_| known.phase() == Phase::Running) else {
+        let Some(seen) = gauge.and_then(|gauge| gauge.ssh.as_deref()).filter(|_| known.phase() == Phase::Running)
+        else {
             return alarms;
         };
         alarms.extend(mismatch(known.row.gpus.as_ref(), seen).map(Alarm::Mismatch));

@@ -337,7 +337,7 @@ impl View {
                 let one_day = self.spend.shown.as_ref().is_some_and(|shown| shown.period.len() == 1);
                 Frame::of_spend(width, height, self.lines_above(), self.spend.lines_above(width), one_day)
             }
-            _ => Frame::of(width, height, self.details, self.lines_above()),
+            tab => Frame::of(width, height, self.details, tab == Tab::Fleet, self.lines_above()),
         }
     }
 }

@@ -118,6 +118,9 @@ fn bring_up_to_date(state: &mut State, now: Timestamp) {
     let quiet = last_used.is_none_or(|at| now.duration_since(at) >= RESORT_AFTER);
     let accounts = state.world.fleet.accounts.iter().filter(|account| account.needs_a_look()).count();
     state.view.trouble = accounts + state.world.spending.unwatched.len();
+    if !state.world.streams_open() {
+        state.view.unasked = None;
+    }
     let resort = quiet && state.view.modals.is_empty();
     // The header counts what the fleet's rows say, whatever view is shown.
     let stale = state.view.fleet.stale

@@ -337,6 +337,9 @@ fn every_flag_can_be_true() {
         snapshot(),
         Sample { market: Some(reserved), phase: Some(Phase::Gone), ..machine() },
         Sample { phase: Some(Phase::Reclaimed), ..machine() },
+        Sample { verdict: Some(Verdict::Busy), ..machine() },
+        Sample { verdict: Some(Verdict::Underused), ..machine() },
+        Sample { verdict: Some(Verdict::Waiting), ..machine() },
     ];
     for flag in Flag::ALL {
         for name in flag.names() {
@@ -362,7 +365,8 @@ fn on_and_off_are_told_by_the_phase(#[case] phase: Phase, #[case] on: bool, #[ca
 
 #[test]
 fn only_a_whole_word_without_quotes_is_a_flag() {
-    let row = Sample { name: Some("spot-idle"), verdict: Some(Verdict::Busy), market: Some(Market::OnDemand), ..machine() };
+    let row =
+        Sample { name: Some("spot-idle"), verdict: Some(Verdict::Busy), market: Some(Market::OnDemand), ..machine() };
     check("spot", &row, false);
     check("\"spot\"", &row, true);
     check("spot-", &row, true);

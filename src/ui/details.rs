@@ -93,10 +93,12 @@ fn instance_below(scene: &Scene, known: &Known<Instance>, width: u16, rows: usiz
         vec![head, facts]
     };
     let actions = [first_action(scene, known), Action::Release].map(|action| action_line(scene, known, action));
-    // A row for the cost and one for each action are kept free whatever comes before.
-    let room = rows.saturating_sub(lines.len() + 1 + actions.len());
-    lines.extend(use_below(scene, known, width, room));
     let wanted: usize = actions.iter().map(|action| wrap(action, width, ACTION_CELLS).len()).sum();
+    // A row for the cost and one for each action are kept free whatever comes before. What an action does goes before
+    // the machine around the cards, but not before the cards.
+    let most = rows.saturating_sub(lines.len() + 1 + actions.len());
+    let room = rows.saturating_sub(lines.len() + 1 + wanted).max(2).min(most);
+    lines.extend(use_below(scene, known, width, room));
     let mut cost = costs(scene, known);
     let mut spent = spent(scene, known).unwrap_or_default();
     if !spent.is_empty() && runs_width(&cost) + runs_width(&spent) + 4 <= width {
@@ -272,7 +274,7 @@ fn facts(scene: &Scene, known: &Known<Instance>) -> Vec<Run> {
     if let Some(said) = said {
         state.push_str(&format!(" ({said})"));
     }
-    let role = scene.phase_sign(known).role;
+    let role = if phase == Phase::Running { Role::Plain } else { scene.phase_sign(known).role };
     let mut facts = vec![run(state, role)];
     match known.row.market {
         Market::OnDemand => {}

@@ -77,7 +77,9 @@ fn head(paint: &mut Paint, scene: &Scene, columns: &Columns, y: u16) {
         (columns.up, Word::Up),
     ];
     for (column, word) in at_right {
-        paint.right(column.x, y, column.width, language.word(word), role(column));
+        // A head may reach into the gap before its column.
+        let more = u16::from(column.width > 0);
+        paint.right(column.x - more, y, column.width + more, language.word(word), role(column));
     }
     paint.right(rate_end.x, y, rate_end.width, &rate, role(columns.rate));
     if let Some(day) = scene.state.world.spending.tally.day() {

@@ -35,6 +35,8 @@ mod testing;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
+mod usage_tests;
+#[cfg(test)]
 mod window_tests;
 
 use jiff::Timestamp;

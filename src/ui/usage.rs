@@ -94,9 +94,7 @@ pub fn link(scene: &Scene, known: &Known<Instance>) -> Option<Runs> {
     }
     let key = scene.key_of(Meaning::LookInto);
     let told = match streams.get(&known.identity).map(|stream| (&stream.link, stream.pace)) {
-        Some((Link::Connecting { since }, _)) => {
-            dim(language.of_use(OfUse::Connecting { time: &scene.since(*since) }))
-        }
+        Some((Link::Connecting { since }, _)) => dim(language.of_use(OfUse::Connecting { time: &scene.since(*since) })),
         Some((Link::Live { since, .. }, pace)) => {
             let told = OfUse::Streams { time: &scene.since(*since), pace: pace.as_secs() };
             dim(language.of_use(told))
@@ -351,7 +349,9 @@ fn tall_cards(scene: &Scene, known: &Known<Instance>, usage: &Usage, width: u16)
     for card in 0..usage.gpus.len() {
         let Some(columns) = FigureColumns::fit(usage, width, true) else { return vec![summary(scene, usage)] };
         let figures = card_line(scene, usage, card, &columns, &curves);
-        if usage.gpus[card].fault.is_some() || usage.gpus[card].utilization.is_none() {
+        // A curve that never leaves the ground needs one row.
+        let flat = curves.0.get(&card).is_none_or(|curve| curve.iter().flatten().all(|share| *share < 0.05));
+        if flat || usage.gpus[card].fault.is_some() || usage.gpus[card].utilization.is_none() {
             lines.push(figures);
             continue;
         }

@@ -104,7 +104,7 @@ fn pressed(state: &mut State, key: Pressed, now: Timestamp) -> Vec<Effect> {
         Listener::Plan => windows::in_plan(state, key, now),
         Listener::Columns => windows::in_columns(state, key),
         Listener::Text => windows::in_text(state, key),
-        Listener::Machine => windows::in_machine(state, key),
+        Listener::Machine => windows::in_machine(state, key, now),
         Listener::Consent => windows::in_consent(state, key, now),
         Listener::HostKey => windows::in_host_key(state, key, now),
         Listener::Range | Listener::RangeField => figures::in_range(state, key, now),
@@ -292,14 +292,9 @@ pub(super) fn perform(state: &mut State, action: Action, now: Timestamp) -> Vec<
         Action::Sort => {
             let orders: &[SortName] = match state.view.tab {
                 Tab::Storage => &[SortName::Attention, SortName::Cost, SortName::Size, SortName::Age, SortName::Name],
-                _ => &[
-                    SortName::Attention,
-                    SortName::Cost,
-                    SortName::Use,
-                    SortName::Idle,
-                    SortName::Age,
-                    SortName::Name,
-                ],
+                _ => {
+                    &[SortName::Attention, SortName::Cost, SortName::Use, SortName::Idle, SortName::Age, SortName::Name]
+                }
             };
             let order = next(orders, state.view.list().sort);
             sort_by(state, order, false, now);

@@ -368,11 +368,24 @@ pub(super) fn in_host_key(state: &mut State, key: Key, now: Timestamp) -> Vec<Ef
     vec![]
 }
 
-pub(super) fn in_machine(state: &mut State, key: Key) -> Vec<Effect> {
+pub(super) fn in_machine(state: &mut State, key: Key, now: Timestamp) -> Vec<Effect> {
+    let Some(Modal::Machine { identity, .. }) = state.view.modals.last() else { return vec![] };
     match state.view.fixed.keys.action_in(state.view.tab, key) {
         Some(Action::Range) => {
             further_back(&mut state.view);
             vec![]
+        }
+        // What can be done to the row can be done from here, as long as it is the same row.
+        Some(action)
+            if action.is_about_rows() && !matches!(action, Action::Details | Action::Fold | Action::Unfold) =>
+        {
+            let same = state.view.list().pointed() == [identity.clone()];
+            state.view.modals.pop();
+            if !same {
+                say(&mut state.view, Msg::RowGone, now);
+                return vec![];
+            }
+            perform(state, action, now)
         }
         _ => in_text(state, key),
     }
@@ -401,13 +414,17 @@ pub(super) fn in_text(state: &mut State, key: Key) -> Vec<Effect> {
 /// and a scroll beyond it would have to be taken back before anything moves again.
 pub fn painted(state: &mut State, text_top: Option<u16>) {
     let Some(top) = text_top else { return };
-    if let Some(Modal::Help { scroll } | Modal::Problem { scroll, .. } | Modal::Machine { scroll, .. }) = state.view.modals.last_mut() {
+    if let Some(Modal::Help { scroll } | Modal::Problem { scroll, .. } | Modal::Machine { scroll, .. }) =
+        state.view.modals.last_mut()
+    {
         *scroll = top;
     }
 }
 
 pub(super) fn scroll_text(state: &mut State, by: i32) {
-    if let Some(Modal::Help { scroll } | Modal::Problem { scroll, .. } | Modal::Machine { scroll, .. }) = state.view.modals.last_mut() {
+    if let Some(Modal::Help { scroll } | Modal::Problem { scroll, .. } | Modal::Machine { scroll, .. }) =
+        state.view.modals.last_mut()
+    {
         *scroll = (i32::from(*scroll) + by).clamp(0, i32::from(i16::MAX)) as u16;
     }
 }

@@ -49,9 +49,10 @@ pub fn write(ledger: &mut Ledger, rented: &[Rented], rules: &Rules, now: Timesta
 fn usage(rented: &Rented, past: &Keep, now: Timestamp) -> Vec<UsageEntry> {
     let mut histories: BTreeMap<&Identity, (History, bool)> = BTreeMap::new();
     let slot = SLOT * MINUTE;
-    let last = now.as_second().div_euclid(slot) - 1;
+    // That of now is not over.
+    let last = now.as_second().div_euclid(slot);
     for number in last - DAY_OF_SLOTS + 1..=last {
-        let at = Timestamp::from_second(number * slot + slot / 2).expect("a time of the last day");
+        let at = Timestamp::from_second(number * slot + slot / 2).expect("a time of the last day").min(now);
         let poll = (rented.poll)(&rented.world.as_of(at));
         for row in poll.instances.rows() {
             let identity = past.instances.iter().map(|known| &known.identity).find(|identity| identity.id == row.id);
@@ -61,13 +62,15 @@ fn usage(rented: &Rented, past: &Keep, now: Timestamp) -> Vec<UsageEntry> {
             *serves |= rented.world.machines.iter().any(|one| one.id == row.id.as_str() && one.load == Load::Waits);
         }
     }
-    let seen = u8::MAX >> (u8::BITS as i64 - SLOT);
+    let all = (1 << SLOT) - 1;
+    let so_far = (1 << (now.as_second().rem_euclid(slot) / MINUTE)) - 1;
     let entries = |(identity, (mut history, serves)): (&Identity, (History, bool))| {
         let slots = history.take_unkept().into_iter().map(move |slot| {
             // That something serves no provider tells: it was seen by looking into the machine.
             let host = HostMinute { serves, ..slot.host };
-            Slot { seen, host, ..slot }
+            Slot { seen: if slot.number == last { so_far } else { all }, host, ..slot }
         });
+        let slots = slots.filter(|slot| slot.seen > 0);
         slots.map(|slot| UsageEntry { identity: identity.clone(), slot }).collect::<Vec<_>>()
     };
     histories.into_iter().flat_map(entries).collect()
@@ -248,11 +251,13 @@ mod tests {
     #[test]
     fn a_day_of_use_is_in_it() {
         let now = NOW.parse().unwrap();
-        let entries: Vec<UsageEntry> =
-            pasts().iter().flat_map(|(rented, keep)| usage(rented, keep, now)).collect();
+        let entries: Vec<UsageEntry> = pasts().iter().flat_map(|(rented, keep)| usage(rented, keep, now)).collect();
         let of = |id: &str| {
             let mut history = History::default();
-            entries.iter().filter(|entry| entry.identity.id.as_str() == id).for_each(|entry| history.restore(&entry.slot));
+            entries
+                .iter()
+                .filter(|entry| entry.identity.id.as_str() == id)
+                .for_each(|entry| history.restore(&entry.slot));
             history
         };
         let judged = |id: &str, cards| {

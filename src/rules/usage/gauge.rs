@@ -19,8 +19,9 @@ pub struct Gauge {
     /// The last mean utilizations, newest last.
     pub trend: VecDeque<f32>,
     pub idleness: Idleness,
-    /// The last slot that the trend was made from, before there were looks.
-    trend_slot: Option<i64>,
+    /// How many of them are the ledger's, not looks, and the last slot that they are from.
+    recalled: usize,
+    recalled_to: Option<i64>,
     /// Since when it is known to run, by our clock: of a machine whose provider does not tell when it started.
     pub running_since: Option<Timestamp>,
 }
@@ -36,29 +37,31 @@ impl Gauge {
         self.history.note(usage, rented);
         self.recent.note(usage);
         if let Some(mean) = usage.mean_utilization() {
-            self.add_to_trend(mean);
+            self.trend.push_back(mean as f32);
+            self.forget_surplus();
         }
         if usage.source == UsageSource::Ssh {
             self.ssh = Some(Box::new(usage.clone()));
         }
     }
 
-    /// Takes in what the ledger knew. Until there are looks, the trend is made of it.
+    /// Takes in what the ledger knew, the oldest first. Until there are enough looks, the trend begins with it.
     pub fn restore(&mut self, slot: &Slot) {
         self.history.restore(slot);
-        if self.recent.is_empty() && self.trend_slot.is_none_or(|last| last < slot.number) {
-            self.trend_slot = Some(slot.number);
-            let used: Vec<f64> = slot.cards.iter().filter_map(|card| card.peak.known()).collect();
-            if !used.is_empty() {
-                self.add_to_trend(used.iter().sum::<f64>() / used.len() as f64);
-            }
+        let used: Vec<f64> = slot.cards.iter().filter_map(|card| card.peak.known()).collect();
+        if used.is_empty() || self.recalled_to.is_some_and(|last| last >= slot.number) {
+            return;
         }
+        self.recalled_to = Some(slot.number);
+        self.trend.insert(self.recalled, (used.iter().sum::<f64>() / used.len() as f64) as f32);
+        self.recalled += 1;
+        self.forget_surplus();
     }
 
-    fn add_to_trend(&mut self, mean: f64) {
-        while self.trend.len() >= TREND {
+    fn forget_surplus(&mut self) {
+        while self.trend.len() > TREND {
             self.trend.pop_front();
+            self.recalled = self.recalled.saturating_sub(1);
         }
-        self.trend.push_back(mean as f32);
     }
 }

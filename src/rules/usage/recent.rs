@@ -27,10 +27,6 @@ impl Recent {
         self.0.push_back((usage.as_of, shares));
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     /// The use of one card at each look, the oldest first.
     pub fn of_card(&self, card: usize) -> impl Iterator<Item = (Timestamp, Share)> {
         self.0.iter().map(move |(at, shares)| (*at, shares.get(card).copied().unwrap_or_default()))

@@ -531,7 +531,9 @@ pub fn message(message: &Msg, look: &Look, first: Currency) -> String {
         Msg::SshCopied { line } => return format!("copied, where the terminal allows it: {line}"),
         Msg::NothingToLookInto => "no machine tells an address that ssh leads to",
         Msg::LooksInto { account, consent } => return SPOKEN.looks_into(account, *consent),
-        Msg::HostKeyAccepted { name } => return format!("{name}: the key that its host has now is taken for the right one"),
+        Msg::HostKeyAccepted { name } => {
+            return format!("{name}: the key that its host has now is taken for the right one");
+        }
         Msg::SeveralTakenBack { count } => return format!("{count} taken back, nothing was sent"),
         Msg::TakenBack { name } => return format!("{name}: taken back, nothing was sent"),
         Msg::LeftOut { name, action, hindrance } => {

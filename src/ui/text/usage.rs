@@ -13,32 +13,63 @@ use crate::ui::format;
 #[derive(Clone, Copy, Debug)]
 pub enum OfUse<'a> {
     /// What an idle instance costs for nothing; `so_far` where it is known since when.
-    Wasting { rate: &'a str, so_far: Option<&'a str> },
+    Wasting {
+        rate: &'a str,
+        so_far: Option<&'a str>,
+    },
     /// How old figures are that are not of now.
-    Old { age: &'a str },
+    Old {
+        age: &'a str,
+    },
     /// Beside the curve: how far back it reaches.
     Span(ChartSpan),
     /// The figures come from the machine itself, or from its provider.
     ByMachine,
     ByProvider,
     /// A file system: its place, its size, how full it is.
-    Mount { path: &'a str, share: &'a str, size: &'a str },
-    Disk { flow: &'a str },
-    Network { flow: &'a str },
+    Mount {
+        path: &'a str,
+        share: &'a str,
+        size: &'a str,
+    },
+    Disk {
+        flow: &'a str,
+    },
+    Network {
+        flow: &'a str,
+    },
     /// Who is logged in; empty when nobody is.
-    Users { names: &'a str },
+    Users {
+        names: &'a str,
+    },
     /// So many further ones of a list.
-    More { count: usize },
-    Fault { said: &'a str },
-    Connecting { time: &'a str },
+    More {
+        count: usize,
+    },
+    Fault {
+        said: &'a str,
+    },
+    Connecting {
+        time: &'a str,
+    },
     /// Since when a stream tells, and how often.
-    Streams { time: &'a str, pace: i64 },
+    Streams {
+        time: &'a str,
+        pace: i64,
+    },
     /// Why a stream ended, and when it is tried again.
-    Down { trouble: &'a Trouble, again: Option<&'a str> },
+    Down {
+        trouble: &'a Trouble,
+        again: Option<&'a str>,
+    },
     /// No stream, for nobody has said whether there may be one; the key that asks.
-    Unasked { key: &'a str },
+    Unasked {
+        key: &'a str,
+    },
     /// No stream, for somebody said no; the key that changes it.
-    NotWanted { key: &'a str },
+    NotWanted {
+        key: &'a str,
+    },
 }
 
 impl Language {
@@ -77,9 +108,9 @@ impl Language {
             Why::TooFewLooks { seen, window } => format!("seen in {seen} of the last {window} minutes"),
             Why::Young { minutes } if chinese => format!("运行满 {minutes} 分钟后判定"),
             Why::Young { minutes } => format!("it takes {minutes} minutes from its start"),
-            Why::Partitioned => {
-                self.either("its cards are cut into parts, whose use nobody tells", "显卡已切分，各部分利用率未知").to_owned()
-            }
+            Why::Partitioned => self
+                .either("its cards are cut into parts, whose use nobody tells", "显卡已切分，各部分利用率未知")
+                .to_owned(),
             Why::Fault(said) if chinese => format!("驱动报错：{said}"),
             Why::Fault(said) => format!("its driver says: {said}"),
             Why::FewerCards { seen, rented } if chinese => format!("租用 {rented} 张卡，只有 {seen} 张应答"),
@@ -374,7 +405,8 @@ mod tests {
     use rstest::rstest;
 
     fn quiet(cards: u32, peak: f64, cpu: Option<f64>, users: Option<u32>, server: Option<Server>) -> Idleness {
-        let why = Why::Quiet { cards, peak: Share::of(peak), moved: Share::of(0.0), cpu: Share::from(cpu), users, server };
+        let why =
+            Why::Quiet { cards, peak: Share::of(peak), moved: Share::of(0.0), cpu: Share::from(cpu), users, server };
         Idleness { verdict: Verdict::Idle, since: Some("2026-11-30T06:20:00Z".parse().unwrap()), why, hints: vec![] }
     }
 
