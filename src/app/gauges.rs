@@ -37,6 +37,11 @@ impl Gauges {
     pub fn get(&self, identity: &Identity) -> Option<&Gauge> {
         self.by.get(identity)
     }
+
+    /// In the order of identities.
+    pub fn iter(&self) -> impl Iterator<Item = (&Identity, &Gauge)> {
+        self.by.iter()
+    }
 }
 
 impl World {
@@ -61,11 +66,15 @@ impl World {
 
     /// What about it needs somebody, as far as the machine itself tells.
     pub fn alarms(&self, known: &Known<Instance>) -> Vec<Alarm<'_>> {
+        self.alarms_of(known, self.gauges.get(&known.identity))
+    }
+
+    /// The same for whoever has its gauge at hand.
+    pub fn alarms_of<'a>(&self, known: &Known<Instance>, gauge: Option<&'a Gauge>) -> Vec<Alarm<'a>> {
         let mut alarms = Vec::new();
         if self.has_another_host_key(&known.identity) {
             alarms.push(Alarm::HostKeyChanged);
         }
-        let gauge = self.gauges.get(&known.identity);
         // What a provider tells is no look at the cards; and what a machine told in a run before is over.
         let Some(seen) = gauge.and_then(|gauge| gauge.ssh.as_deref()).filter(|_| known.phase() == Phase::Running)
         else {

@@ -15,7 +15,7 @@ use super::subject::InstanceRow;
 use crate::rules::filter::Subject;
 use crate::rules::fleet::{Account, Known, Totals};
 use crate::rules::saga::Operation;
-use crate::rules::usage::{Idleness, Verdict};
+use crate::rules::usage::{Gauge, Idleness, Verdict};
 
 /// What a group has in common.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -74,7 +74,7 @@ pub fn shown_phase(known: &Known<Instance>, operation: Option<&Operation>) -> Ph
 }
 
 /// True for a row that somebody should look at now.
-pub fn needs_you(world: &World, known: &Known<Instance>, operation: Option<&Operation>) -> bool {
+pub fn needs_you(world: &World, known: &Known<Instance>, gauge: Option<&Gauge>, operation: Option<&Operation>) -> bool {
     if known.is_gone() {
         return false;
     }
@@ -82,7 +82,7 @@ pub fn needs_you(world: &World, known: &Known<Instance>, operation: Option<&Oper
         || known.missing_since.is_some()
         || matches!(known.row.phase, Phase::Failed | Phase::Reclaimed | Phase::Unreachable)
         || (known.row.phase == Phase::Stopped && bills_compute(&known.row))
-        || !world.alarms(known).is_empty()
+        || !world.alarms_of(known, gauge).is_empty()
 }
 
 /// Compute is charged although nothing computes.
@@ -125,6 +125,7 @@ pub fn rebuild(world: &World, view: &mut View, resort: bool, now: Timestamp) {
 
     // Thousands of rows are far apart in memory: one walk, in the order of identities, looks at each once.
     let mut ranks = list.ranks.iter().peekable();
+    let mut gauges = world.gauges.iter().peekable();
     let mut groups = Groups::new(world, list);
     let mut placed = Vec::with_capacity(world.fleet.instances.len());
     let mut account: Option<&Account> = None;
@@ -135,7 +136,9 @@ pub fn rebuild(world: &World, view: &mut View, resort: bool, now: Timestamp) {
         }
         let operation = operations.get(identity).copied();
         let provider = account.map(|account| &account.provider);
-        let row = InstanceRow::new(world, known, provider, operation);
+        while gauges.next_if(|(of, _)| *of < identity).is_some() {}
+        let gauge = gauges.next_if(|(of, _)| *of == identity).map(|(_, gauge)| gauge);
+        let row = InstanceRow::new(world, known, gauge, provider, operation);
         *attention += usize::from(row.needs_you);
         if !passes(&row, list, now) {
             list.hidden += 1;
@@ -342,7 +345,7 @@ fn sort_key<'a>(row: &InstanceRow<'a>, sort: SortName) -> SortKey<'a> {
         SortName::Attention => {
             let cost = cost();
             let stopped = matches!(instance.phase, Phase::Stopped | Phase::Reclaimed);
-            let wastes = stopped || row.world.idleness(&known.identity).is_some_and(Idleness::wastes);
+            let wastes = stopped || row.idleness().is_some_and(Idleness::wastes);
             Order::Attention(Reverse(row.needs_you), Reverse(if wastes { cost } else { 0 }), Reverse(cost))
         }
         SortName::Cost => Order::Cost(Reverse(cost())),
@@ -351,7 +354,7 @@ fn sort_key<'a>(row: &InstanceRow<'a>, sort: SortName) -> SortKey<'a> {
             let used = row.world.usage(known).and_then(Usage::mean_utilization);
             Order::Use(used.map(|share| (share * 1000.0) as u32))
         }
-        SortName::Idle => Order::Idle(row.world.idleness(&known.identity).and_then(|idleness| {
+        SortName::Idle => Order::Idle(row.idleness().and_then(|idleness| {
             let judged = !matches!(idleness.verdict, Verdict::Unknown | Verdict::NotApplicable);
             let rank = match idleness.verdict {
                 Verdict::Idle => 0,

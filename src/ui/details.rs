@@ -125,7 +125,7 @@ fn use_below(scene: &Scene, known: &Known<Instance>, width: u16, room: usize) ->
     // One line is left for the cards.
     let told = room.saturating_sub(usize::from(usage.is_some())).max(1);
     let mut lines: Vec<Runs> = Vec::new();
-    for line in usage::status(scene, known) {
+    for line in usage::status(scene, known, width) {
         let left = told.saturating_sub(lines.len());
         if left > 0 {
             lines.extend(cut_to(wrap(&line, width, 2), left));
@@ -146,7 +146,7 @@ fn use_below(scene: &Scene, known: &Known<Instance>, width: u16, room: usize) ->
     let mounts = usage::mounts(scene, usage, 3);
     // Each of these has a line where the cards leave one.
     let around: Vec<Runs> = [Some(host), link, mounts].into_iter().flatten().collect();
-    let kept = around.len().min(left.saturating_sub(usage.gpus.len().min(2)));
+    let kept = around.len().min(left.saturating_sub(usage::lines_wanted(usage)));
     left -= kept;
     lines.extend(usage::cards(scene, known, usage, width, left));
     let free = room.saturating_sub(lines.len());
@@ -221,7 +221,7 @@ fn belongings(scene: &Scene, known: &Known<Instance>) -> Vec<Runs> {
 fn from_use_on(scene: &Scene, known: &Known<Instance>, width: u16, window: bool) -> Vec<Runs> {
     let language = scene.look.language;
     let mut lines = Vec::new();
-    for part in [usage::status(scene, known), usage::in_full(scene, known, width, window)] {
+    for part in [usage::status(scene, known, u16::MAX), usage::in_full(scene, known, width, window)] {
         if !part.is_empty() {
             lines.push(Runs::new());
             lines.extend(part);

@@ -118,7 +118,8 @@ impl<'a> Scene<'a> {
     }
 
     pub fn needs_you(&self, known: &Known<Instance>) -> bool {
-        rows::needs_you(&self.state.world, known, self.operation(&known.identity))
+        let world = &self.state.world;
+        rows::needs_you(world, known, world.gauges.get(&known.identity), self.operation(&known.identity))
     }
 
     /// Charged for although it does no work.

@@ -19,8 +19,9 @@ use crate::rules::fleet::Known;
 use crate::rules::streams::{Consent, Link};
 use crate::rules::usage::{Gauge, MINUTE, Share, Verdict, minute_of};
 
-/// From so many cards on they stand side by side where there is room.
+/// From so many cards on they stand side by side where there is room, so many a line at the most.
 const MANY: usize = 8;
+const BESIDE: usize = 4;
 /// The least and the most cells of a curve.
 const CURVE: (u16, u16) = (6, 120);
 /// Blanks between two cards of a line.
@@ -36,8 +37,8 @@ const OF_NOW: i64 = 60;
 /// So many processes and file systems are listed in the pane.
 const LISTED: usize = 4;
 
-/// What needs somebody, then whether it works and why, then hints. A line each.
-pub fn status(scene: &Scene, known: &Known<Instance>) -> Vec<Runs> {
+/// What needs somebody, then whether it works and why, then hints. A line each, for so many cells.
+pub fn status(scene: &Scene, known: &Known<Instance>, width: u16) -> Vec<Runs> {
     let language = scene.look.language;
     let mut lines: Vec<Runs> = scene.state.world.alarms(known).iter().map(|alarm| alarm_line(scene, alarm)).collect();
     let Some(idleness) = scene.state.world.idleness(&known.identity).filter(|_| scene.phase(known) == Phase::Running)
@@ -49,11 +50,20 @@ pub fn status(scene: &Scene, known: &Known<Instance>) -> Vec<Runs> {
     let memory = scene.usage(known).is_some_and(|usage| usage.gpus.iter().any(|gpu| gpu.memory_used_bytes.is_some()));
     let why = language.why(idleness, memory, scene.now);
     let mut line = vec![run(verdict, if role == Role::Waste { role } else { Role::Strong })];
-    line.push(run(format!("{}{why}", language.word(Word::Colon)), role));
-    if let Some((rate, so_far)) = scene.wasted(known) {
-        let told = language.of_use(OfUse::Wasting { rate: &rate, so_far: so_far.as_deref() });
-        line.push(run(format!("{}{told}", language.word(Word::Semicolon)), role));
-    }
+    let wasted = scene
+        .wasted(known)
+        .map(|(rate, so_far)| language.of_use(OfUse::Wasting { rate: &rate, so_far: so_far.as_deref() }));
+    let semicolon = language.word(Word::Semicolon);
+    let told = match wasted {
+        None => why,
+        Some(wasted) => {
+            let whole = format!("{why}{semicolon}{wasted}");
+            let cells = runs_width(&line) + format::width(language.word(Word::Colon)) + format::width(&whole);
+            // Money first where something is cut.
+            if cells <= width { whole } else { format!("{wasted}{semicolon}{why}") }
+        }
+    };
+    line.push(run(format!("{}{told}", language.word(Word::Colon)), role));
     lines.push(line);
     for hint in &idleness.hints {
         lines.push(vec![dim(format!("{} ", scene.look.glyphs.dot)), run(language.usage_hint(hint), Role::Waste)]);
@@ -217,6 +227,14 @@ pub fn in_full(scene: &Scene, known: &Known<Instance>, width: u16, window: bool)
     lines
 }
 
+/// How many lines the cards should have at the least, where there is room.
+pub fn lines_wanted(usage: &Usage) -> usize {
+    match usage.gpus.len() {
+        many if many >= MANY => many.div_ceil(BESIDE),
+        few => few.min(2),
+    }
+}
+
 /// The cards in at most so many lines: a curve and figures each, several a line where there are many, and all of them
 /// in one line where there is no room.
 pub fn cards(scene: &Scene, known: &Known<Instance>, usage: &Usage, width: u16, rows: usize) -> Vec<Runs> {
@@ -224,7 +242,7 @@ pub fn cards(scene: &Scene, known: &Known<Instance>, usage: &Usage, width: u16, 
     if count == 0 || rows == 0 {
         return Vec::new();
     }
-    let roomy = if count >= MANY { usize::from(width / 50).clamp(1, 4) } else { 1 };
+    let roomy = if count >= MANY { usize::from(width / 50).clamp(1, BESIDE) } else { 1 };
     let per_line = count.div_ceil(rows).max(roomy);
     let cell = (width + GAP) / u16::try_from(per_line).unwrap_or(u16::MAX) - GAP.min(width);
     let columns = FigureColumns::fit(usage, cell, per_line == 1);

@@ -333,9 +333,9 @@ impl Language {
     pub fn ask_to_look(self, account: &str, machines: usize) -> String {
         match self {
             Language::English if machines == 1 => {
-                format!("look into 1 machine of {account} over your own ssh? it only reads")
+                format!("look into 1 machine of {account} by your own ssh, read-only?")
             }
-            Language::English => format!("look into {machines} machines of {account} over your own ssh? it only reads"),
+            Language::English => format!("look into {machines} machines of {account} by your own ssh, read-only?"),
             Language::Chinese => format!("用你自己的 ssh 查看 {account} 的 {machines} 台机器？只读"),
         }
     }
