@@ -87,6 +87,10 @@ pub enum Life {
 pub enum Load {
     Busy,
     Idle,
+    /// Holds memory and waits for requests that do not come.
+    Waits,
+    /// So many of its cards work, the others do nothing.
+    Few(u32),
     /// Up and down within minutes.
     Waves,
     /// Busy until a moment, idle from then on.
@@ -172,6 +176,10 @@ impl Machine {
         match self.load {
             Load::Busy => Some(0.88 + 0.11 * wave(17.0, phase)),
             Load::Idle => Some(0.0),
+            // It shows as nothing: what matters is that it is not nothing at all.
+            Load::Waits => Some(0.004),
+            Load::Few(busy) if card >= busy => Some(0.0),
+            Load::Few(_) => Some(0.81 + 0.12 * wave(29.0, phase)),
             Load::Waves => Some(0.05 + 0.9 * wave(40.0, phase)),
             Load::Until(end) if now < end => Some(0.80 + 0.15 * wave(23.0, phase)),
             Load::Until(_) => Some(0.0),

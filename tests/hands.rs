@@ -96,7 +96,7 @@ fn a_held_answer_answers_once(#[case] first_ms: i64, #[case] told: bool) {
 #[case::usual(500, false)]
 fn a_held_key_stays_with_who_heard_it_first(#[case] first_ms: i64, #[case] told: bool) {
     for (key, listener) in
-        [('?', Listener::Text), ('v', Listener::Columns), (':', Listener::Palette), ('/', Listener::Filter)]
+        [('?', Listener::Text), ('c', Listener::Columns), (':', Listener::Palette), ('/', Listener::Filter)]
     {
         let mut story = three("10:00:00");
         story.wait_ms(1_000).hold(Key::char(key), first_ms, 40, told);

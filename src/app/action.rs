@@ -93,11 +93,15 @@ actions! {
     TakeBack "undo",
     Mark "mark",
     Details "details",
+    /// The details beside or below the list, shown or hidden.
+    Pane "pane",
     Filter "filter",
     Sort "sort",
     Group "group",
     Quick "quick-filter",
     Columns "columns",
+    /// Whether machines may be looked into over `ssh`.
+    LookInto "look-into",
     Protect "protect",
     Mine "mine",
     /// To which project spend belongs.
@@ -158,6 +162,7 @@ impl Action {
                 | Action::Project
                 | Action::Ssh
                 | Action::CopySsh
+                | Action::LookInto
                 | Action::Page
                 | Action::Fold
                 | Action::Unfold

@@ -8,6 +8,10 @@ use super::message::SortName;
 pub const SIGNS: u16 = 6;
 /// The signs for spot and protected stand before the GPUs.
 pub const FLAGS: u16 = 3;
+/// Cells of a figure of use.
+const USE: u16 = 5;
+/// Cells of how long something is idle.
+const IDLE: u16 = 5;
 /// Cells of a curve of use.
 pub const SPARK: u16 = 8;
 /// Cells of the longest usual name of a card, with their number.
@@ -104,6 +108,7 @@ pub struct Columns {
     pub util: Column,
     pub spark: bool,
     pub memory: Column,
+    pub idle: Column,
     pub rate: Column,
     pub month: Column,
     pub spent: Column,
@@ -130,14 +135,14 @@ impl Columns {
             Optional::Account => 14 * u16::from(with_account),
         };
         let mut optional: Vec<(Optional, u16)> = choice.order.iter().map(|column| (*column, least(*column))).collect();
-        let (mut name, mut gpu, util) = if narrow { (10, 11, 6) } else { (12, 12, 9) };
-        let rate = if narrow { 9 } else { 10 };
-        let mut next = if narrow { 11 } else { 20 };
-        let fixed = SIGNS + name + gap + FLAGS + gpu + gap + util + gap + rate + gap + next;
-        // With a curve the figure needs no more room than itself.
+        let (mut name, mut gpu, mut util) = if narrow { (9, 10, USE) } else { (12, 12, USE) };
+        let rate = if narrow { 8 } else { 10 };
+        let mut next = if narrow { 9 } else { 17 };
+        let fixed = SIGNS + name + gap + FLAGS + gpu + gap + util + gap + IDLE + gap + rate + gap + next;
         let extra = |column: &(Optional, u16)| match column {
             (_, 0) => 0,
-            (Optional::Trend, width) => width - (util - 5).min(*width),
+            // It shares its column with the figure.
+            (Optional::Trend, width) => *width,
             (_, width) => width + gap,
         };
         for at in 0..optional.len() {
@@ -163,6 +168,12 @@ impl Columns {
         let [up, mut region, spent, mut project, memory, trend, month, mut account] =
             Optional::ALL.map(|column| of(&optional, column));
         give(&mut gpu, CARD);
+        if trend == 0 {
+            // A state in full, in the place of a figure.
+            give(&mut util, 9);
+        }
+        give(&mut name, 16);
+        give(&mut next, 20);
         give(&mut name, 20);
         give(&mut gpu, 19);
         give(&mut next, 26);
@@ -178,7 +189,7 @@ impl Columns {
         give(&mut name, 34);
         // Beyond that the eye loses the row.
         give(&mut next, 70);
-        let util = if trend > 0 { SPARK + 1 + 5 } else { util };
+        let util = util + trend;
 
         let mut columns = Columns { spark: trend > 0, ..Columns::default() };
         let mut x = x + SIGNS;
@@ -192,6 +203,7 @@ impl Columns {
         place(&mut columns.gpu, gpu, FLAGS);
         place(&mut columns.util, util, 0);
         place(&mut columns.memory, memory, 0);
+        place(&mut columns.idle, IDLE, 0);
         place(&mut columns.rate, rate, 0);
         place(&mut columns.month, month, 0);
         place(&mut columns.spent, spent, 0);
@@ -210,10 +222,11 @@ impl Columns {
     }
 
     /// The columns that rows can be sorted by.
-    pub fn sorted(&self) -> [(Column, SortName); 7] {
+    pub fn sorted(&self) -> [(Column, SortName); 8] {
         [
             (self.name, SortName::Name),
             (self.util, SortName::Use),
+            (self.idle, SortName::Idle),
             (self.rate, SortName::Cost),
             (self.account, SortName::Account),
             (self.project, SortName::Project),
@@ -287,6 +300,7 @@ mod tests {
                     columns.gpu,
                     columns.util,
                     columns.memory,
+                    columns.idle,
                     columns.rate,
                     columns.month,
                     columns.spent,

@@ -12,6 +12,16 @@ use crate::rules::fleet::Known;
 use crate::rules::spend::{Exact, Marking};
 use crate::rules::usage::{Gauge, Idleness, Mismatch, Verdict, WeeksPeak, mismatch};
 
+/// What about a machine somebody should look at now.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Alarm<'a> {
+    /// Its host has another key than before.
+    HostKeyChanged,
+    Mismatch(Mismatch),
+    /// What its driver says.
+    Fault(&'a str),
+}
+
 #[derive(Clone, Debug, Default)]
 pub struct Gauges {
     pub(super) by: BTreeMap<Identity, Gauge>,
@@ -30,6 +40,11 @@ pub struct Gauges {
 impl Gauges {
     pub fn get(&self, identity: &Identity) -> Option<&Gauge> {
         self.by.get(identity)
+    }
+
+    /// In the order of identities.
+    pub fn iter(&self) -> impl Iterator<Item = (&Identity, &Gauge)> {
+        self.by.iter()
     }
 }
 
@@ -68,6 +83,28 @@ impl World {
         let idleness = self.idleness(identity).filter(|idleness| idleness.verdict == verdict)?;
         let since = self.fleet.there(&identity.account, idleness.since?);
         Some(self.spending.meter.charged_since(identity, since, now))
+    }
+
+    /// What about it needs somebody, as far as the machine itself tells.
+    pub fn alarms(&self, known: &Known<Instance>) -> Vec<Alarm<'_>> {
+        self.alarms_of(known, self.gauges.get(&known.identity))
+    }
+
+    /// The same for whoever has its gauge at hand.
+    pub fn alarms_of<'a>(&self, known: &Known<Instance>, gauge: Option<&'a Gauge>) -> Vec<Alarm<'a>> {
+        let mut alarms = Vec::new();
+        if self.streams.alarm(&known.identity).is_some() {
+            alarms.push(Alarm::HostKeyChanged);
+        }
+        // What a provider tells is no look at the cards; and what a machine told in a run before is over.
+        let Some(seen) = gauge.and_then(|gauge| gauge.ssh.as_deref()).filter(|_| known.phase() == Phase::Running)
+        else {
+            return alarms;
+        };
+        alarms.extend(mismatch(known.row.gpus.as_ref(), seen).map(Alarm::Mismatch));
+        let fault = seen.fault.as_deref().or_else(|| seen.gpus.iter().find_map(|gpu| gpu.fault.as_deref()));
+        alarms.extend(fault.map(Alarm::Fault));
+        alarms
     }
 
     /// How its cards differ from those that are rented.

@@ -3,6 +3,9 @@
 /// The smallest screen that shows anything but how small it is: columns and rows.
 pub const SMALLEST: (u16, u16) = (60, 16);
 
+/// Lines about accounts in trouble, at the most.
+pub const TROUBLE_LINES: usize = 3;
+
 /// What stands above the list of the Spend view, in rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Above {
@@ -25,7 +28,7 @@ impl Above {
 pub struct Frame {
     /// Header and its rule.
     pub header: u16,
-    /// Lines about accounts in trouble.
+    /// Lines about accounts in trouble, and the one question.
     pub trouble: u16,
     /// Sums and bars above the list.
     pub above: Above,
@@ -43,22 +46,31 @@ impl Frame {
     /// From so many columns on the details stand at the side.
     const SIDE_FROM: u16 = 160;
     const SIDE: u16 = 56;
-    const DETAILS: u16 = 8;
 
-    pub fn of(width: u16, height: u16, details: bool, trouble: usize) -> Self {
+    /// The details below the list, their rule counted.
+    fn below(height: u16) -> u16 {
+        match height {
+            0..30 => 8,
+            30..44 => 11,
+            _ => 15,
+        }
+    }
+
+    /// `roomy` details are tall where the screen is.
+    pub fn of(width: u16, height: u16, details: bool, roomy: bool, lines: usize) -> Self {
         let (header, footer, head) = (2, 2, 1);
         let side = if details && width >= Self::SIDE_FROM { Self::SIDE } else { 0 };
-        let trouble = trouble.min(3) as u16;
+        let trouble = lines.min(TROUBLE_LINES + 1) as u16;
         let rest = height.saturating_sub(header + footer + head + trouble);
         // Below, the details never take more than half of what the list could have.
-        let below = details && side == 0 && rest >= 2 * Self::DETAILS;
-        let details = if below { Self::DETAILS } else { 0 };
+        let wanted = if roomy { Self::below(height) } else { Self::below(0) };
+        let details = if details && side == 0 && rest >= 2 * wanted { wanted } else { 0 };
         Frame { header, trouble, above: Above::default(), body: rest - details, details, footer, side }
     }
 
     /// With so many lines of sums as there are, as far as there is room. A single day has no days to compare.
     pub fn of_spend(width: u16, height: u16, trouble: usize, sums: u16, one_day: bool) -> Self {
-        let plain = Frame::of(width, height, false, trouble);
+        let plain = Frame::of(width, height, false, false, trouble);
         let (most, bars, feet) = match height {
             0..20 => (2, 1, 1),
             20..24 => (3, 2, 2),
@@ -112,12 +124,12 @@ mod tests {
     /// TUI-03: the edge, and beyond it.
     #[test]
     fn every_place_is_something_or_nothing() {
-        let frame = Frame::of(209, 51, true, 1);
+        let frame = Frame::of(209, 51, true, true, 1);
         assert_eq!(frame.spot(209, 3, 3), Spot::Head);
         assert_eq!(frame.spot(209, 3, 4), Spot::Line(0));
         for (column, row) in [(209, 49), (208, 50), (0, 51), (500, 500), (u16::MAX, u16::MAX), (0, 0)] {
             assert_eq!(frame.spot(209, column, row), Spot::Elsewhere, "{column},{row}");
         }
-        assert_eq!(Frame::of(0, 0, true, 3).spot(0, 0, 0), Spot::Elsewhere);
+        assert_eq!(Frame::of(0, 0, true, true, 3).spot(0, 0, 0), Spot::Elsewhere);
     }
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::rules::plan::Hindrance;
 use crate::rules::saga::Outcome;
 use crate::rules::spend::By;
+use crate::rules::streams::Consent;
 
 /// A text without arguments, or one that carries what its sentence needs.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,6 +49,9 @@ pub enum Msg {
     HelpProject,
     HelpSeen,
     HelpColumns,
+    HelpPane,
+    HelpLookInto,
+    HelpChart,
     HelpSsh,
     HelpCopySsh,
     HelpPage,
@@ -142,6 +146,17 @@ pub enum Msg {
         line: String,
     },
     NoSshInDemo,
+    /// No machine tells an address that `ssh` leads to.
+    NothingToLookInto,
+    /// What was said about an account's machines.
+    LooksInto {
+        account: String,
+        consent: Consent,
+    },
+    /// The other key of a host is taken for the right one.
+    HostKeyAccepted {
+        name: String,
+    },
     OpeningPage {
         url: String,
     },
@@ -207,6 +222,8 @@ pub enum SortName {
     Age,
     /// How much the GPUs do, the idlest first.
     Use,
+    /// How long nothing worked on it, the longest first.
+    Idle,
     Account,
     Project,
     Region,
@@ -228,7 +245,7 @@ pub enum GroupName {
 pub enum QuickName {
     #[default]
     All,
-    /// Runs, and its GPUs did nothing at all the last looks.
+    /// Judged to do nothing.
     Idle,
     /// Costs money and does no work, as far as the phase tells.
     Off,

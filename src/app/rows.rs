@@ -15,6 +15,7 @@ use super::subject::InstanceRow;
 use crate::rules::filter::Subject;
 use crate::rules::fleet::{Account, Known, Totals};
 use crate::rules::saga::Operation;
+use crate::rules::usage::{Gauge, Verdict};
 
 /// What a group has in common.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -73,7 +74,7 @@ pub fn shown_phase(known: &Known<Instance>, operation: Option<&Operation>) -> Ph
 }
 
 /// True for a row that somebody should look at now.
-pub fn needs_you(known: &Known<Instance>, operation: Option<&Operation>) -> bool {
+pub fn needs_you(world: &World, known: &Known<Instance>, gauge: Option<&Gauge>, operation: Option<&Operation>) -> bool {
     if known.is_gone() {
         return false;
     }
@@ -81,6 +82,7 @@ pub fn needs_you(known: &Known<Instance>, operation: Option<&Operation>) -> bool
         || known.missing_since.is_some()
         || matches!(known.row.phase, Phase::Failed | Phase::Reclaimed | Phase::Unreachable)
         || (known.row.phase == Phase::Stopped && bills_compute(&known.row))
+        || !world.alarms_of(known, gauge).is_empty()
 }
 
 /// Compute is charged although nothing computes.
@@ -123,6 +125,7 @@ pub fn rebuild(world: &World, view: &mut View, resort: bool, now: Timestamp) {
 
     // Thousands of rows are far apart in memory: one walk, in the order of identities, looks at each once.
     let mut ranks = list.ranks.iter().peekable();
+    let mut gauges = world.gauges.iter().peekable();
     let mut groups = Groups::new(world, list);
     let mut placed = Vec::with_capacity(world.fleet.instances.len());
     let mut account: Option<&Account> = None;
@@ -133,7 +136,9 @@ pub fn rebuild(world: &World, view: &mut View, resort: bool, now: Timestamp) {
         }
         let operation = operations.get(identity).copied();
         let provider = account.map(|account| &account.provider);
-        let row = InstanceRow::new(world, known, provider, operation);
+        while gauges.next_if(|(of, _)| *of < identity).is_some() {}
+        let gauge = gauges.next_if(|(of, _)| *of == identity).map(|(_, gauge)| gauge);
+        let row = InstanceRow::new(world, known, gauge, provider, operation);
         *attention += usize::from(row.needs_you);
         if !passes(&row, list, now) {
             list.hidden += 1;
@@ -275,7 +280,7 @@ fn lines(list: &Listing, groups: Vec<Group>) -> Vec<Line> {
 fn passes(row: &InstanceRow, list: &Listing, now: Timestamp) -> bool {
     let quick = match list.quick {
         QuickName::All => true,
-        QuickName::Idle => row.idle() == Some(true),
+        QuickName::Idle => row.verdict() == Some(Verdict::Idle),
         QuickName::Off => {
             matches!(row.known.row.phase, Phase::Stopped | Phase::Reclaimed | Phase::Unreachable | Phase::Failed)
         }
@@ -313,6 +318,8 @@ enum Order<'a> {
     Since(Option<Timestamp>),
     /// In thousandths.
     Use(Option<u32>),
+    /// How much it stands still, and since when.
+    Idle(Option<(u8, Option<Timestamp>)>),
     Text(Option<&'a str>),
     /// The names decide.
     Name,
@@ -343,9 +350,19 @@ fn sort_key<'a>(row: &InstanceRow<'a>, sort: SortName) -> SortKey<'a> {
         SortName::Cost => Order::Cost(Reverse(cost())),
         SortName::Age => Order::Since(instance.started_at.or(instance.created_at)),
         SortName::Use => {
-            let used = instance.usage.as_ref().filter(|_| instance.phase == Phase::Running);
-            Order::Use(used.and_then(Usage::mean_utilization).map(|share| (share * 1000.0) as u32))
+            let used = row.world.usage(known).and_then(Usage::mean_utilization);
+            Order::Use(used.map(|share| (share * 1000.0) as u32))
         }
+        SortName::Idle => Order::Idle(row.idleness().and_then(|idleness| {
+            let judged = !matches!(idleness.verdict, Verdict::Unknown | Verdict::NotApplicable);
+            let rank = match idleness.verdict {
+                Verdict::Idle => 0,
+                Verdict::Waiting => 1,
+                Verdict::Underused => 2,
+                _ => 3,
+            };
+            judged.then_some((rank, idleness.since))
+        })),
         SortName::Account => Order::Text(Some(known.identity.account.as_str())),
         SortName::Project => Order::Text(row.project_name()),
         SortName::Region => Order::Text(instance.region.as_deref()),
@@ -354,7 +371,7 @@ fn sort_key<'a>(row: &InstanceRow<'a>, sort: SortName) -> SortKey<'a> {
     };
     SortKey {
         gone: known.is_gone(),
-        unknown: matches!(order, Order::Since(None) | Order::Use(None) | Order::Text(None)),
+        unknown: matches!(order, Order::Since(None) | Order::Use(None) | Order::Idle(None) | Order::Text(None)),
         order,
         name: lower_case(instance.name.as_deref().unwrap_or(instance.id.as_str())),
     }

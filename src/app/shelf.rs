@@ -61,7 +61,16 @@ fn passes(world: &World, row: &Row, list: &Listing, now: Timestamp) -> bool {
     let provider = world.fleet.account(&row.identity.account).map(|account| &account.provider);
     match row.identity.kind {
         ResourceKind::Instance => world.fleet.instances.get(&row.identity).is_some_and(|known| {
-            filter.matches(&InstanceRow::new(world, known, provider, world.operation_on(&row.identity)), now)
+            filter.matches(
+                &InstanceRow::new(
+                    world,
+                    known,
+                    world.gauges.get(&row.identity),
+                    provider,
+                    world.operation_on(&row.identity),
+                ),
+                now,
+            )
         }),
         ResourceKind::Storage => world.fleet.storage.get(&row.identity).is_some_and(|known| {
             filter.matches(&StorageRow { world, known, provider, wastes: row.standing == Standing::Waste }, now)

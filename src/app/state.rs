@@ -13,7 +13,7 @@ use super::columns::{ColumnChoice, Columns};
 use super::figure::Figure;
 use super::gauges::Gauges;
 use super::keymap::{Bindings, Place};
-use super::layout::{Frame, SMALLEST};
+use super::layout::{Frame, SMALLEST, TROUBLE_LINES};
 use super::listing::{Line, Listing};
 use super::message::{GroupName, Msg, Shown};
 use super::palette::Palette;
@@ -229,7 +229,11 @@ pub struct View {
     pub attention: usize,
     /// How many accounts are in trouble, or watched no longer: each has a line of its own, as far as there is room.
     pub trouble: usize,
+    /// The account whose machines may perhaps be looked into, with how many there are: somebody should say.
+    pub unasked: Option<(AccountName, usize)>,
     pub details: bool,
+    /// How far back the charts of use reach.
+    pub chart: ChartSpan,
     pub columns: ColumnChoice,
     pub modals: Vec<Modal>,
     pub message: Option<Shown>,
@@ -261,7 +265,9 @@ impl View {
             activity: Listing::default(),
             attention: 0,
             trouble: 0,
+            unasked: None,
             details: true,
+            chart: ChartSpan::default(),
             columns: ColumnChoice::default(),
             modals: Vec::new(),
             message: None,
@@ -309,6 +315,16 @@ impl View {
         self.width < SMALLEST.0 || self.height < SMALLEST.1
     }
 
+    /// The one question is shown: where its key counts.
+    pub fn asks(&self) -> bool {
+        self.tab == Tab::Fleet && self.unasked.is_some() && !self.offers_shown()
+    }
+
+    /// Lines below the header: about accounts in trouble, and the one question.
+    fn lines_above(&self) -> usize {
+        self.trouble.min(TROUBLE_LINES) + usize::from(self.asks())
+    }
+
     /// How the screen is shared out now.
     pub fn frame(&self) -> Frame {
         self.frame_of(self.width, self.height)
@@ -319,9 +335,9 @@ impl View {
         match self.tab {
             Tab::Spend => {
                 let one_day = self.spend.shown.as_ref().is_some_and(|shown| shown.period.len() == 1);
-                Frame::of_spend(width, height, self.trouble, self.spend.lines_above(width), one_day)
+                Frame::of_spend(width, height, self.lines_above(), self.spend.lines_above(width), one_day)
             }
-            _ => Frame::of(width, height, self.details, self.trouble),
+            tab => Frame::of(width, height, self.details, tab == Tab::Fleet, self.lines_above()),
         }
     }
 }
@@ -337,6 +353,31 @@ impl View {
         Columns::fit(0, width, &self.columns, !by_account, projects)
     }
 }
+
+/// How far back charts of use reach.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ChartSpan {
+    /// Look by look.
+    TenMinutes,
+    #[default]
+    Hour,
+    Day,
+}
+
+impl ChartSpan {
+    pub const ALL: [ChartSpan; 3] = [ChartSpan::TenMinutes, ChartSpan::Hour, ChartSpan::Day];
+
+    pub fn minutes(self) -> i64 {
+        match self {
+            ChartSpan::TenMinutes => 10,
+            ChartSpan::Hour => 60,
+            ChartSpan::Day => 24 * 60,
+        }
+    }
+}
+
+/// The word that takes another host key for the right one.
+pub const ACCEPT: &str = "accept";
 
 /// A window over the view. Each carries what it shows; the topmost hears the keys.
 #[derive(Clone, Debug)]
@@ -356,6 +397,20 @@ pub enum Modal {
     },
     /// To which project spend belongs.
     Assign(AssignForm),
+    /// All that is known of one instance.
+    Machine {
+        identity: Identity,
+        scroll: u16,
+    },
+    /// Whether this account's machines may be looked into.
+    Consent {
+        account: AccountName,
+    },
+    /// The host of an instance has another key than before; a word is typed to take it for the right one.
+    HostKey {
+        identity: Identity,
+        input: Input,
+    },
     /// Something that went wrong, in full.
     Problem {
         about: Problem,
@@ -444,6 +499,10 @@ pub enum Listener {
     Columns,
     /// A text that can be scrolled.
     Text,
+    /// All about one instance: a text whose charts can reach further back.
+    Machine,
+    Consent,
+    HostKey,
     Range,
     /// Days that are being typed.
     RangeField,
@@ -455,7 +514,12 @@ impl Listener {
     pub fn is_text_field(self) -> bool {
         matches!(
             self,
-            Listener::Filter | Listener::Palette | Listener::NameField | Listener::Form | Listener::RangeField
+            Listener::Filter
+                | Listener::Palette
+                | Listener::NameField
+                | Listener::Form
+                | Listener::RangeField
+                | Listener::HostKey
         )
     }
 }
@@ -472,6 +536,9 @@ impl View {
             Some(Modal::Assign(_)) => Listener::Form,
             Some(Modal::Columns { .. }) => Listener::Columns,
             Some(Modal::Help { .. } | Modal::Problem { .. }) => Listener::Text,
+            Some(Modal::Machine { .. }) => Listener::Machine,
+            Some(Modal::Consent { .. }) => Listener::Consent,
+            Some(Modal::HostKey { .. }) => Listener::HostKey,
             Some(Modal::Range(choice)) if choice.in_field() => Listener::RangeField,
             Some(Modal::Range(_)) => Listener::Range,
             Some(Modal::Figure(_)) => Listener::Figure,

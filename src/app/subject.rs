@@ -13,12 +13,13 @@ use super::state::World;
 use crate::rules::filter::Subject;
 use crate::rules::fleet::Known;
 use crate::rules::saga::Operation;
-use crate::rules::usage::Verdict;
+use crate::rules::usage::{Gauge, Idleness, Verdict};
 
 /// An instance with what is looked up for it.
 pub struct InstanceRow<'a> {
     pub world: &'a World,
     pub known: &'a Known<Instance>,
+    pub gauge: Option<&'a Gauge>,
     pub provider: Option<&'a ProviderName>,
     pub operation: Option<&'a Operation>,
     pub needs_you: bool,
@@ -30,11 +31,18 @@ impl<'a> InstanceRow<'a> {
     pub fn new(
         world: &'a World,
         known: &'a Known<Instance>,
+        gauge: Option<&'a Gauge>,
         provider: Option<&'a ProviderName>,
         operation: Option<&'a Operation>,
     ) -> Self {
         let idles = world.fleet.idle.contains(&known.identity);
-        InstanceRow { world, known, provider, operation, needs_you: needs_you(known, operation), idles }
+        let needs_you = needs_you(world, known, gauge, operation);
+        InstanceRow { world, known, gauge, provider, operation, needs_you, idles }
+    }
+
+    /// Whether it works; `None` when nothing is known of that.
+    pub fn idleness(&self) -> Option<&'a Idleness> {
+        self.gauge.map(|gauge| &gauge.idleness)
     }
 
     /// By hand or by rule.
@@ -101,12 +109,9 @@ impl Subject for InstanceRow<'_> {
     fn size_gib(&self) -> Option<Decimal> {
         None
     }
-    fn idle(&self) -> Option<bool> {
-        match self.world.idleness(&self.known.identity)?.verdict {
-            Verdict::Idle => Some(true),
-            Verdict::Unknown | Verdict::NotYet => None,
-            _ => Some(false),
-        }
+    fn verdict(&self) -> Option<Verdict> {
+        let verdict = self.idleness()?.verdict;
+        (!matches!(verdict, Verdict::Unknown | Verdict::NotYet)).then_some(verdict)
     }
     fn unattached(&self) -> Option<bool> {
         Some(false)
@@ -204,8 +209,8 @@ impl Subject for StorageRow<'_> {
     fn size_gib(&self) -> Option<Decimal> {
         self.known.row.size_gib
     }
-    fn idle(&self) -> Option<bool> {
-        Some(false)
+    fn verdict(&self) -> Option<Verdict> {
+        Some(Verdict::NotApplicable)
     }
     fn unattached(&self) -> Option<bool> {
         match &self.known.row.attachment {

@@ -119,6 +119,9 @@ fn bring_up_to_date(state: &mut State, now: Timestamp) {
     let quiet = last_used.is_none_or(|at| now.duration_since(at) >= RESORT_AFTER);
     let accounts = state.world.fleet.accounts.iter().filter(|account| account.needs_a_look()).count();
     state.view.trouble = accounts + state.world.spending.unwatched.len();
+    if !state.world.streams_open() {
+        state.view.unasked = None;
+    }
     let resort = quiet && state.view.modals.is_empty();
     // The header counts what the fleet's rows say, whatever view is shown.
     let stale = state.view.fleet.stale
@@ -155,6 +158,10 @@ fn rebuild(state: &mut State, resort: bool, now: Timestamp) {
     // What the lines say was spent is of the same moment as what the header says.
     spend::add_up_when_due(world, changed, now);
     if view.fleet.stale || view.tab == Tab::Fleet {
+        // Only who may open streams asks whether to.
+        let asks = world.streams_open() && !view.fixed.demo;
+        let unasked = world.streams.to_ask(&world.fleet).next().filter(|_| asks);
+        view.unasked = unasked.map(|(account, machines)| (account.clone(), machines));
         rows::rebuild(world, view, resort, now);
     }
     match view.tab {

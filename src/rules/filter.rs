@@ -33,6 +33,7 @@ use rust_decimal::Decimal;
 
 pub use self::names::{Flag, Key, Quantity};
 use super::matcher::Glob;
+use super::usage::Verdict;
 
 /// Filters that show what can be asked, for the help.
 pub const EXAMPLES: &[&str] = &[
@@ -77,8 +78,8 @@ pub trait Subject {
     fn created_at(&self) -> Option<Timestamp>;
     /// Of a storage item, in GiB; `None` for an instance and when it is not told.
     fn size_gib(&self) -> Option<Decimal>;
-    /// Whether nothing computes on it; `None` when too little is known for a verdict.
-    fn idle(&self) -> Option<bool>;
+    /// Whether it works; `None` when too little is known to say.
+    fn verdict(&self) -> Option<Verdict>;
     /// Whether it is a storage item that nobody uses; `None` when the provider does not say.
     fn unattached(&self) -> Option<bool>;
     /// Whether it is charged for although nobody can use it; `None` when that is not known.
@@ -283,7 +284,10 @@ impl Flag {
     fn fits(self, subject: &impl Subject) -> Option<bool> {
         let in_phase = |phases: &[Phase]| subject.phase().is_some_and(|phase| phases.contains(&phase));
         Some(match self {
-            Flag::Idle => subject.idle()?,
+            Flag::Idle => subject.verdict()? == Verdict::Idle,
+            Flag::Busy => subject.verdict()? == Verdict::Busy,
+            Flag::Underused => subject.verdict()? == Verdict::Underused,
+            Flag::Waiting => subject.verdict()? == Verdict::Waiting,
             Flag::Spot => subject.market() == Some(Market::Spot),
             Flag::Reserved => matches!(subject.market(), Some(Market::Reserved { .. })),
             Flag::On => in_phase(&[Phase::Running]),

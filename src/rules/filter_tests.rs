@@ -29,7 +29,7 @@ struct Sample {
     started_at: Option<Timestamp>,
     created_at: Option<Timestamp>,
     size_gib: Option<Decimal>,
-    idle: Option<bool>,
+    verdict: Option<Verdict>,
     unattached: Option<bool>,
     wastes: Option<bool>,
     protected: bool,
@@ -102,8 +102,8 @@ impl Subject for Sample {
     fn size_gib(&self) -> Option<Decimal> {
         self.size_gib
     }
-    fn idle(&self) -> Option<bool> {
-        self.look_up(self.idle)
+    fn verdict(&self) -> Option<Verdict> {
+        self.look_up(self.verdict)
     }
     fn unattached(&self) -> Option<bool> {
         self.unattached
@@ -163,7 +163,7 @@ fn machine() -> Sample {
         started_at: Some(at("10:00:00")),
         created_at: Some(now() - SignedDuration::from_hours(9 * 24)),
         size_gib: None,
-        idle: Some(true),
+        verdict: Some(Verdict::Idle),
         unattached: Some(false),
         wastes: Some(false),
         protected: false,
@@ -194,7 +194,7 @@ fn stranger() -> Sample {
         started_at: None,
         created_at: None,
         size_gib: None,
-        idle: None,
+        verdict: None,
         unattached: None,
         wastes: None,
         protected: false,
@@ -216,7 +216,7 @@ fn snapshot() -> Sample {
         under_way: true,
         phase: None,
         market: None,
-        idle: Some(false),
+        verdict: Some(Verdict::NotApplicable),
         rates: Rates::known().with(Component::Storage, rate("0.5", Currency::CNY)),
         ..stranger()
     }
@@ -300,6 +300,9 @@ fn a_part_is_found_in_any_case(#[case] text: &str, #[case] part: &str, #[case] e
 
 #[rstest]
 #[case::idle("idle", "闲置", true, false)]
+#[case::busy("busy", "忙碌", false, false)]
+#[case::underused("underused", "低用", false, false)]
+#[case::waiting("waiting", "待请求", false, false)]
 #[case::spot("spot", "竞价", true, false)]
 #[case::reserved("reserved", "包期", false, false)]
 #[case::on("on", "运行中", true, false)]
@@ -334,6 +337,9 @@ fn every_flag_can_be_true() {
         snapshot(),
         Sample { market: Some(reserved), phase: Some(Phase::Gone), ..machine() },
         Sample { phase: Some(Phase::Reclaimed), ..machine() },
+        Sample { verdict: Some(Verdict::Busy), ..machine() },
+        Sample { verdict: Some(Verdict::Underused), ..machine() },
+        Sample { verdict: Some(Verdict::Waiting), ..machine() },
     ];
     for flag in Flag::ALL {
         for name in flag.names() {
@@ -359,7 +365,8 @@ fn on_and_off_are_told_by_the_phase(#[case] phase: Phase, #[case] on: bool, #[ca
 
 #[test]
 fn only_a_whole_word_without_quotes_is_a_flag() {
-    let row = Sample { name: Some("spot-idle"), idle: Some(false), market: Some(Market::OnDemand), ..machine() };
+    let row =
+        Sample { name: Some("spot-idle"), verdict: Some(Verdict::Busy), market: Some(Market::OnDemand), ..machine() };
     check("spot", &row, false);
     check("\"spot\"", &row, true);
     check("spot-", &row, true);

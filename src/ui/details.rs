@@ -5,7 +5,6 @@ use providers::model::{
     Risk, StorageItem,
 };
 use providers::money::{Burn, Money, Rate};
-use providers::usage::GpuSample;
 use ratatui::layout::Rect;
 
 use super::fleet;
@@ -16,6 +15,7 @@ use super::paint::{Paint, Run, Runs, dim, plain, run, runs_width, wrap};
 use super::scene::{Scene, name_of};
 use super::text::{Phrase, Word};
 use super::theme::Role;
+use super::usage;
 use crate::app::action::Action as Meaning;
 use crate::app::listing::Line;
 use crate::app::rows::{self, GroupKey};
@@ -25,12 +25,8 @@ use crate::rules::runway;
 use crate::rules::saga::Operation;
 use crate::rules::spend::Exact;
 
-/// Cells of a GPU's bar.
-const BAR: usize = 8;
 /// Key and name of an action stand in so many cells.
 const ACTION_CELLS: u16 = 11;
-/// Cells of one GPU's figures, its bar with them.
-const GPU_CELLS: u16 = 48;
 
 /// Below the list: a rule and few lines.
 pub fn below(paint: &mut Paint, scene: &Scene, area: Rect) {
@@ -88,29 +84,21 @@ fn subject<'a>(scene: &Scene<'a>) -> Subject<'a> {
 }
 
 fn instance_below(scene: &Scene, known: &Known<Instance>, width: u16, rows: usize) -> Vec<Runs> {
-    let mut lines = vec![title(scene, known), separated(scene, facts(scene, known))];
+    let (mut head, facts) = (title(scene, known), separated(scene, facts(scene, known)));
+    let mut lines = if runs_width(&head) + 3 + runs_width(&facts) <= width {
+        head.push(plain("   "));
+        head.extend(facts);
+        vec![head]
+    } else {
+        vec![head, facts]
+    };
     let actions = [first_action(scene, known), Action::Release].map(|action| action_line(scene, known, action));
-    // A row for the cost and one for each action are kept free whatever comes before.
-    let room = rows.saturating_sub(lines.len() + 1 + actions.len());
-    let mut gpus = gpu_lines(scene, known, width);
-    let mut host = host_line(scene, known);
-    if gpus.len() > room {
-        gpus = gpu_summary(scene, known).into_iter().collect();
-    }
-    match gpus.as_mut_slice() {
-        // Beside a single line there is room.
-        [only] if !host.is_empty() && runs_width(only) + runs_width(&host) + 4 <= width => {
-            only.push(plain("    "));
-            only.append(&mut host);
-        }
-        _ => {}
-    }
-    // What an action does goes before how busy its host is.
     let wanted: usize = actions.iter().map(|action| wrap(action, width, ACTION_CELLS).len()).sum();
-    if !host.is_empty() && gpus.len() < room && lines.len() + gpus.len() + 2 + wanted <= rows {
-        gpus.push(host);
-    }
-    lines.extend(gpus.into_iter().take(room));
+    // A row for the cost and one for each action are kept free whatever comes before. What an action does goes before
+    // the machine around the cards, but not before the cards.
+    let most = rows.saturating_sub(lines.len() + 1 + actions.len());
+    let room = rows.saturating_sub(lines.len() + 1 + wanted).max(2).min(most);
+    lines.extend(use_below(scene, known, width, room));
     let mut cost = costs(scene, known);
     let mut spent = spent(scene, known).unwrap_or_default();
     if !spent.is_empty() && runs_width(&cost) + runs_width(&spent) + 4 <= width {
@@ -123,17 +111,56 @@ fn instance_below(scene: &Scene, known: &Known<Instance>, width: u16, rows: usiz
     }
     let mut spare = rows.saturating_sub(lines.len() + actions.len());
     for action in actions {
-        let mut wrapped = wrap(&action, width, ACTION_CELLS);
-        let taken = (wrapped.len() - 1).min(spare);
-        if taken + 1 < wrapped.len() {
-            // What has no room is cut in its last line, with a mark.
-            let rest = wrapped.split_off(taken);
-            wrapped.push(one_line(rest));
-        }
-        spare -= taken;
+        let wrapped = cut_to(wrap(&action, width, ACTION_CELLS), spare + 1);
+        spare -= wrapped.len() - 1;
         lines.extend(wrapped);
     }
     lines
+}
+
+/// Whether it works and why, its cards, the machine around them and the stream that tells it: the most that has room
+/// in so many lines, in the order of what somebody has to know.
+fn use_below(scene: &Scene, known: &Known<Instance>, width: u16, room: usize) -> Vec<Runs> {
+    let usage = scene.usage(known).filter(|usage| !usage.gpus.is_empty() || usage.cpu.is_some());
+    // One line is left for the cards.
+    let told = room.saturating_sub(usize::from(usage.is_some())).max(1);
+    let mut lines: Vec<Runs> = Vec::new();
+    for line in usage::status(scene, known, width) {
+        let left = told.saturating_sub(lines.len());
+        if left > 0 {
+            lines.extend(cut_to(wrap(&line, width, 2), left));
+        }
+    }
+    lines.truncate(room);
+    let Some(usage) = usage else {
+        lines.extend(usage::link(scene, known).filter(|_| lines.len() < room));
+        return lines;
+    };
+    let mut left = room.saturating_sub(lines.len());
+    let mut host = separated(scene, usage::host(scene, usage));
+    if !host.is_empty() {
+        host.push(plain("   "));
+    }
+    host.extend(usage::span(scene, usage));
+    let link = usage::link(scene, known);
+    let mounts = usage::mounts(scene, usage, 3);
+    // Each of these has a line where the cards leave one.
+    let around: Vec<Runs> = [Some(host), link, mounts].into_iter().flatten().collect();
+    let kept = around.len().min(left.saturating_sub(usage::lines_wanted(usage)));
+    left -= kept;
+    lines.extend(usage::cards(scene, known, usage, width, left));
+    let free = room.saturating_sub(lines.len());
+    lines.extend(around.into_iter().take(free));
+    lines
+}
+
+/// At most so many of wrapped lines, the rest in the last of them: it is cut there, with a mark.
+fn cut_to(mut wrapped: Vec<Runs>, most: usize) -> Vec<Runs> {
+    if wrapped.len() > most && most > 0 {
+        let rest = wrapped.split_off(most - 1);
+        wrapped.push(one_line(rest));
+    }
+    wrapped
 }
 
 /// Wrapped lines as one again, their indents taken away.
@@ -156,26 +183,49 @@ fn one_line(lines: Vec<Runs>) -> Runs {
 }
 
 fn instance_side(scene: &Scene, known: &Known<Instance>, width: u16) -> Vec<Runs> {
-    let language = scene.look.language;
     let mut lines = vec![vec![run(name_of(known), Role::Strong)]];
     lines.push(vec![dim(format!("{}  {}", scene.account_title(&known.identity.account), known.row.id))]);
     lines.push(Runs::new());
     lines.extend(facts(scene, known).into_iter().map(|fact| vec![fact]));
+    lines.extend(belongings(scene, known));
+    lines.extend(from_use_on(scene, known, width, false));
+    lines
+}
+
+/// All that is known of an instance, for a window of its own.
+pub fn in_full(scene: &Scene, known: &Known<Instance>, width: u16) -> Vec<Runs> {
+    let mut lines = vec![separated(scene, facts(scene, known))];
+    lines.extend(belongings(scene, known));
+    lines.extend(from_use_on(scene, known, width, true));
+    lines
+}
+
+/// Its project, how to reach it, its labels.
+fn belongings(scene: &Scene, known: &Known<Instance>) -> Vec<Runs> {
+    let mut lines = Vec::new();
     if let Some(project) = rows::project_of(&scene.state.world, known) {
         lines.push(labelled(scene, Word::Project, vec![plain(project)]));
     }
     if let Some(ssh) = &known.row.ssh {
-        lines.push(labelled(scene, Word::Ssh, vec![plain(format!("{}@{}:{}", ssh.user, ssh.host, ssh.port))]));
+        // As it is copied, for where nothing can be.
+        lines.push(vec![plain(ssh.command_line())]);
     }
     if !known.row.labels.is_empty() {
         let labels: Vec<String> = known.row.labels.iter().map(|(label, value)| format!("{label}={value}")).collect();
         lines.push(labelled(scene, Word::Labels, vec![plain(labels.join(" "))]));
     }
-    let gpus = gpu_lines(scene, known, width.min(GPU_CELLS));
-    if !gpus.is_empty() {
-        lines.push(Runs::new());
-        lines.extend(gpus);
-        lines.push(host_line(scene, known));
+    lines
+}
+
+/// What it does, what it costs, and what can be done.
+fn from_use_on(scene: &Scene, known: &Known<Instance>, width: u16, window: bool) -> Vec<Runs> {
+    let language = scene.look.language;
+    let mut lines = Vec::new();
+    for part in [usage::status(scene, known, u16::MAX), usage::in_full(scene, known, width, window)] {
+        if !part.is_empty() {
+            lines.push(Runs::new());
+            lines.extend(part);
+        }
     }
     lines.push(Runs::new());
     lines.push(total_cost(scene, known));
@@ -224,7 +274,7 @@ fn facts(scene: &Scene, known: &Known<Instance>) -> Vec<Run> {
     if let Some(said) = said {
         state.push_str(&format!(" ({said})"));
     }
-    let role = scene.phase_sign(known).role;
+    let role = if phase == Phase::Running { Role::Plain } else { scene.phase_sign(known).role };
     let mut facts = vec![run(state, role)];
     match known.row.market {
         Market::OnDemand => {}
@@ -277,113 +327,6 @@ pub fn separated(scene: &Scene, parts: Vec<Run>) -> Runs {
         out.push(part);
     }
     out
-}
-
-/// A bar and figures for each GPU, as many a line as fit.
-fn gpu_lines(scene: &Scene, known: &Known<Instance>, width: u16) -> Vec<Runs> {
-    let language = scene.look.language;
-    let Some(usage) = known.row.usage.as_ref().filter(|_| scene.phase(known) == Phase::Running) else {
-        return Vec::new();
-    };
-    let per_line = usize::from((width / GPU_CELLS).max(1));
-    let label = |gpu: &GpuSample| match usage.averaged {
-        true => language.word(Word::AllGpus).to_owned(),
-        false => format!("GPU {}", gpu.index),
-    };
-    usage
-        .gpus
-        .chunks(per_line)
-        .map(|gpus| {
-            let mut line = Runs::new();
-            for gpu in gpus {
-                let used = runs_width(&line);
-                let start = used.next_multiple_of(GPU_CELLS);
-                line.push(plain(" ".repeat(usize::from(start - used))));
-                line.extend(gpu_figures(scene, gpu, &label(gpu)));
-            }
-            line
-        })
-        .collect()
-}
-
-/// All GPUs in one line: a bar for each, then mean, range and sums.
-fn gpu_summary(scene: &Scene, known: &Known<Instance>) -> Option<Runs> {
-    let (language, glyphs) = (scene.look.language, scene.look.glyphs);
-    let usage = known.row.usage.as_ref()?;
-    let mut runs = vec![dim(format!("{} GPU ", usage.gpus.len()))];
-    for gpu in usage.gpus.iter().take(16) {
-        runs.push(match gpu.utilization {
-            Some(share) => dim(glyphs.height(share)),
-            None => dim(glyphs.dash),
-        });
-    }
-    if let Some(mean) = usage.mean_utilization() {
-        let known = usage.gpus.iter().filter_map(|gpu| gpu.utilization);
-        let (least, most) = known.fold((f64::MAX, f64::MIN), |(least, most), one| (least.min(one), most.max(one)));
-        let (least, most) = (format::percent(least), format::percent(most));
-        runs.push(plain(format!("  {}", format::percent(mean))));
-        if least != most {
-            let range = language.phrase(&Phrase::Range { from: &least, to: &most });
-            runs.push(dim(format!(" ({range})")));
-        }
-    }
-    let sum = |figure: fn(&GpuSample) -> Option<u64>| {
-        let figures: Option<Vec<u64>> = usage.gpus.iter().map(figure).collect();
-        figures.map(|figures| figures.iter().fold(0, |sum: u64, one| sum.saturating_add(*one)))
-    };
-    if let (Some(used), Some(total)) = (sum(|gpu| gpu.memory_used_bytes), sum(|gpu| gpu.memory_total_bytes)) {
-        runs.push(plain(format!("  {}/{} G", format::gib(used), format::gib(total))));
-    }
-    let power: Option<Vec<f64>> = usage.gpus.iter().map(|gpu| gpu.power_watts).collect();
-    if let Some(power) = power.map(|watts| watts.iter().sum::<f64>()).filter(|watts| watts.is_finite()) {
-        runs.push(plain(format!("  {power:.0} W")));
-    }
-    Some(runs)
-}
-
-/// Use of the machine around the GPUs, and how old all of it is.
-fn host_line(scene: &Scene, known: &Known<Instance>) -> Runs {
-    let language = scene.look.language;
-    let Some(usage) = known.row.usage.as_ref().filter(|_| scene.phase(known) == Phase::Running) else {
-        return Runs::new();
-    };
-    let mut host = Vec::new();
-    if let Some(cpu) = usage.cpu {
-        host.push(plain(format!("CPU {}", format::percent(cpu))));
-    }
-    if let Some(memory) = usage.memory {
-        host.push(plain(format!("{} {}", language.word(Word::MainMemory), format::percent(memory))));
-    }
-    if scene.now.duration_since(usage.as_of).as_secs() > 60 {
-        host.push(dim(language.phrase(&Phrase::Old { age: &scene.since(usage.as_of) })));
-    }
-    separated(scene, host)
-}
-
-fn gpu_figures(scene: &Scene, gpu: &GpuSample, label: &str) -> Runs {
-    let glyphs = scene.look.glyphs;
-    let mut runs = vec![dim(format!("{label} "))];
-    match gpu.utilization {
-        Some(share) => {
-            let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
-            let full = (share * BAR as f64).round() as usize;
-            runs.push(run(glyphs.bar_full.repeat(full), Role::Dim));
-            runs.push(run(glyphs.bar_empty.repeat(BAR - full), Role::Rule));
-            runs.push(plain(format!(" {:>5}", format::percent(share))));
-        }
-        None => runs.push(dim(format!("{} {:>5}", " ".repeat(BAR), glyphs.dash))),
-    }
-    if let Some(used) = gpu.memory_used_bytes {
-        let of = gpu.memory_total_bytes.map(|total| format!("/{}", format::gib(total))).unwrap_or_default();
-        runs.push(plain(format!("  {}{of} G", format::gib(used))));
-    }
-    if let Some(temperature) = gpu.temperature_c.filter(|degrees| degrees.is_finite()) {
-        runs.push(plain(format!("  {temperature:.0} {}", glyphs.degree)));
-    }
-    if let Some(power) = gpu.power_watts.filter(|watts| watts.is_finite()) {
-        runs.push(plain(format!("  {power:.0} W")));
-    }
-    runs
 }
 
 fn total_cost(scene: &Scene, known: &Known<Instance>) -> Runs {

@@ -2,13 +2,14 @@
 
 use providers::model::{AccountName, Instance, Market, Phase, ProviderName, Rates, Remark};
 use providers::money::Money;
+use providers::usage::Usage;
 use ratatui::layout::Rect;
 
 use super::paint::{Paint, Run, Runs, dim, plain, run, runs_width};
 use super::scene::{Scene, name_of};
-use super::text::{Phrase, Word};
+use super::text::{OfUse, Phrase, Word};
 use super::theme::Role;
-use super::{format, header};
+use super::{format, header, usage};
 use crate::app::action::Action as Meaning;
 use crate::app::columns::{Column, Columns, FLAGS, FRACTION, SIGNS, SPARK};
 use crate::app::listing::Line;
@@ -69,8 +70,16 @@ fn head(paint: &mut Paint, scene: &Scene, columns: &Columns, y: u16) {
     for (column, word) in left {
         paint.text(column.x, y, column.width, language.word(word), role(column));
     }
-    for (column, word) in [(columns.util, Word::Util), (columns.memory, Word::Memory), (columns.up, Word::Up)] {
-        paint.right(column.x, y, column.width, language.word(word), role(column));
+    let at_right = [
+        (columns.util, Word::Util),
+        (columns.memory, Word::Memory),
+        (columns.idle, Word::Idle),
+        (columns.up, Word::Up),
+    ];
+    for (column, word) in at_right {
+        // A head may reach into the gap before its column.
+        let more = u16::from(column.width > 0);
+        paint.right(column.x - more, y, column.width + more, language.word(word), role(column));
     }
     paint.right(rate_end.x, y, rate_end.width, &rate, role(columns.rate));
     if let Some(day) = scene.state.world.spending.tally.day() {
@@ -119,10 +128,11 @@ fn instance(
         let memory = memory(known, scene);
         paint.right(columns.memory.x, y, columns.memory.width, &memory, tone(Role::Plain));
     }
+    idle(paint, scene, columns, y, known, old);
     rate_cell(paint, scene, columns.rate, y, &known.rates(), rate_role(known, scene, old));
 
     spent(paint, scene, columns, y, known, tone(Role::Plain));
-    let mut next = next(scene, known);
+    let mut next = next(scene, columns, known);
     let acted = scene.operation(&known.identity).is_some() || scene.confirmed(&known.identity).is_some();
     if old && !known.is_gone() && !acted && grouping != GroupName::Account {
         age_first(scene, known, &mut next);
@@ -170,10 +180,17 @@ fn util(paint: &mut Paint, scene: &Scene, columns: &Columns, y: u16, known: &Kno
         paint.text(column.x, y, column.width, word, role);
         return;
     }
-    let share = known.row.usage.as_ref().and_then(|usage| usage.mean_utilization());
+    let usage = scene.usage(known);
+    let share = usage.and_then(Usage::mean_utilization);
     let figure = share.map_or_else(|| look.glyphs.dash.to_owned(), format::percent);
-    paint.right(column.x + column.width - 5, y, 5, &figure, if share.is_some() { role } else { Role::Dim });
-    if columns.spark
+    let late = usage.filter(|usage| !usage.is_fresh(scene.now));
+    let role = if share.is_some() && late.is_none() { role } else { Role::Dim };
+    paint.right(column.x + column.width - 5, y, 5, &figure, role);
+    // What is not of now has its age in the place of the curve.
+    if let Some(late) = late.filter(|_| columns.spark && share.is_some()) {
+        let age = look.language.phrase(&Phrase::Old { age: &scene.since(late.as_of) });
+        paint.right(column.x, y, SPARK, &age, Role::Dim);
+    } else if columns.spark
         && let Some(trend) = scene.state.world.gauges.get(&known.identity).map(|gauge| &gauge.trend)
     {
         let shown = trend.len().min(usize::from(SPARK));
@@ -199,7 +216,7 @@ fn state_words(scene: &Scene, known: &Known<Instance>, phase: Phase) -> &'static
 fn memory(known: &Known<Instance>, scene: &Scene) -> String {
     let dash = scene.look.glyphs.dash;
     let running = scene.phase(known) == Phase::Running;
-    let Some(usage) = known.row.usage.as_ref().filter(|_| running) else {
+    let Some(usage) = scene.usage(known) else {
         return if running { dash.to_owned() } else { String::new() };
     };
     let sum = |figures: Vec<Option<u64>>| {
@@ -213,6 +230,20 @@ fn memory(known: &Known<Instance>, scene: &Scene) -> String {
         (Some(used), None) => format::gib(used),
         (None, _) => dash.to_owned(),
     }
+}
+
+/// How long nothing has worked on it; for how long it has been off.
+fn idle(paint: &mut Paint, scene: &Scene, columns: &Columns, y: u16, known: &Known<Instance>, old: bool) {
+    let (text, role) = match (scene.phase(known), known.row.stopped_at) {
+        (Phase::Running, _) => usage::idle_cell(scene, known),
+        (Phase::Stopped | Phase::Reclaimed, Some(stopped)) => {
+            let stopped = scene.state.world.fleet.here(&known.identity.account, stopped);
+            (format::brief_span(scene.now.duration_since(stopped)), Role::Dim)
+        }
+        _ => return,
+    };
+    let role = if old { Role::Dim } else { role };
+    paint.right(columns.idle.x, y, columns.idle.width, &text, role);
 }
 
 fn rate_role(known: &Known<Instance>, scene: &Scene, old: bool) -> Role {
@@ -291,7 +322,7 @@ fn spent(paint: &mut Paint, scene: &Scene, columns: &Columns, y: u16, known: &Kn
 }
 
 /// What will happen to a row by itself, the most urgent first.
-fn next(scene: &Scene, known: &Known<Instance>) -> Runs {
+fn next(scene: &Scene, columns: &Columns, known: &Known<Instance>) -> Runs {
     let language = scene.look.language;
     if let Some(operation) = scene.operation(&known.identity) {
         return vec![step(scene, operation)];
@@ -307,13 +338,20 @@ fn next(scene: &Scene, known: &Known<Instance>) -> Runs {
         let text = language.phrase(&Phrase::MissingSince { age: &scene.since(missing) });
         return vec![run(text, Role::Urgent)];
     }
+    let alarms = scene.state.world.alarms(known);
     let remarked = known
         .row
         .remarks
         .iter()
         .find(|remark| matches!(remark, Remark::Outbid | Remark::BootFailed | Remark::StartQueued))
         .map(|remark| run(language.remark_short(*remark), remark_role(*remark)));
-    let mut runs: Runs = remarked.into_iter().collect();
+    let mut runs: Runs = alarms.iter().map(|alarm| run(usage::alarm_words(scene, alarm), Role::Urgent)).collect();
+    runs.extend(remarked);
+    // Where no curve gives room to it.
+    let late = scene.usage(known).filter(|usage| !columns.spark && !usage.is_fresh(scene.now));
+    if let Some(late) = late {
+        runs.push(dim(language.of_use(OfUse::Old { age: &scene.since(late.as_of) })));
+    }
     if let Some(ends) = known.row.ends_at {
         runs.push(plain(language.phrase(&Phrase::Ends { at: &scene.moment(ends) })));
     }

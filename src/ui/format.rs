@@ -279,6 +279,29 @@ pub fn instant(at: Timestamp, today: Date, zone: &TimeZone, language: Language) 
     format!("{} {:02}:{:02}", day(there.date(), today, language), there.hour(), there.minute())
 }
 
+/// A time in at most five cells: `40s`, `12m`, `3h40m`, `27h`, `9d`.
+pub fn brief_span(time: SignedDuration) -> String {
+    let seconds = seconds(time);
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3600 => format!("{}m", seconds / 60),
+        3600..36_000 => format!("{}h{:02}m", seconds / 3600, seconds / 60 % 60),
+        36_000..172_800 => format!("{}h", seconds / 3600),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}
+
+/// Bytes a second: `820 kB/s`, `3.2 MB/s`, `1.1 GB/s`.
+pub fn flow(bytes_per_second: f64) -> String {
+    let (figure, unit) = match bytes_per_second {
+        figure if figure >= 999.5e6 => (figure / 1e9, "GB/s"),
+        figure if figure >= 999.5e3 => (figure / 1e6, "MB/s"),
+        figure if figure.is_finite() => (figure.max(0.0) / 1e3, "kB/s"),
+        _ => return "? kB/s".to_owned(),
+    };
+    if figure < 9.95 && unit != "kB/s" { format!("{figure:.1} {unit}") } else { format!("{figure:.0} {unit}") }
+}
+
 /// A share of 0.0 to 1.0: `97 %`.
 pub fn percent(share: f64) -> String {
     if share.is_finite() { format!("{:.0} %", (share * 100.0).clamp(0.0, 999.0)) } else { "? %".to_owned() }

@@ -6,6 +6,10 @@ use providers::model::Phase;
 #[derive(Debug, PartialEq, Eq)]
 pub struct Glyphs {
     pub running: &'static str,
+    /// Runs and does nothing.
+    pub idle: &'static str,
+    /// Runs, and less of it works than is paid for.
+    pub underused: &'static str,
     pub stopped: &'static str,
     pub provisioning: &'static str,
     pub under_way: &'static str,
@@ -45,6 +49,8 @@ pub struct Glyphs {
 
 pub static UNICODE: Glyphs = Glyphs {
     running: "●",
+    idle: "◐",
+    underused: "◔",
     stopped: "○",
     provisioning: "◌",
     under_way: "◎",
@@ -78,6 +84,8 @@ pub static UNICODE: Glyphs = Glyphs {
 
 pub static ASCII: Glyphs = Glyphs {
     running: "*",
+    idle: "-",
+    underused: "u",
     stopped: "o",
     provisioning: "+",
     under_way: "~",
@@ -128,7 +136,18 @@ impl Glyphs {
     /// with the screen.
     pub fn doubtful(&self) -> String {
         let phases = Phase::ALL.map(|phase| self.phase(phase));
-        let marks = [self.needs_you, self.marked, self.cursor, self.open, self.folded, self.dash, self.dot, self.times];
+        let marks = [
+            self.idle,
+            self.underused,
+            self.needs_you,
+            self.marked,
+            self.cursor,
+            self.open,
+            self.folded,
+            self.dash,
+            self.dot,
+            self.times,
+        ];
         let lines = [self.ellipsis, self.euro, self.horizontal, self.vertical, self.bar_full, self.bar_empty];
         let signs = phases
             .iter()
@@ -144,9 +163,10 @@ impl Glyphs {
         signs.into_iter().collect()
     }
 
-    /// The height that stands for a share of 0.0 to 1.0; anything else is brought into that range.
+    /// The height that stands for a share of 0.0 to 1.0; anything else is brought into that range. The highest leaves a
+    /// little of its cell free: curves of two lines do not run into each other.
     pub fn height(&self, share: f64) -> &'static str {
-        let last = self.spark.len() - 1;
+        let last = self.spark.len() - 2;
         let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
         self.spark[((share * last as f64).round() as usize).min(last)]
     }
@@ -199,6 +219,6 @@ mod tests {
     fn a_share_out_of_range_has_a_height_too() {
         assert_eq!(UNICODE.height(f64::NAN), "▁");
         assert_eq!(UNICODE.height(-1.0), "▁");
-        assert_eq!(UNICODE.height(7.0), "█");
+        assert_eq!(UNICODE.height(7.0), "▇");
     }
 }

@@ -241,8 +241,25 @@ fn tabs(paint: &mut Paint, scene: &Scene, area: Rect) {
 }
 
 /// One line for each account in trouble, and for each that is watched no longer; the last says how many more
-/// there are.
-pub fn trouble(paint: &mut Paint, scene: &Scene, area: Rect) {
+/// there are. Below them the one question.
+pub fn above_list(paint: &mut Paint, scene: &Scene, area: Rect) {
+    let asks = u16::from(scene.state.view.asks());
+    let height = area.height.saturating_sub(asks);
+    trouble(paint, scene, Rect { height, ..area });
+    if let Some((account, machines)) = scene.state.view.unasked.as_ref().filter(|_| asks > 0) {
+        let language = scene.look.language;
+        let text = language.ask_to_look(&scene.account_title(account), *machines);
+        let key = scene.key_of(Meaning::LookInto);
+        let tail = vec![run(format!("   {key}"), Role::Accent), dim(format!(" {}", language.word(Word::Answers)))];
+        let (y, room) = (area.y + height, area.width.saturating_sub(2));
+        let before = format::width(scene.look.glyphs.needs_you) + 1;
+        let left = room.saturating_sub(before + runs_width(&tail));
+        paint.text(area.x + 1 + before, y, left, &text, Role::Plain);
+        paint.runs_right(area.x + 1, y, room, &tail);
+    }
+}
+
+fn trouble(paint: &mut Paint, scene: &Scene, area: Rect) {
     let language = scene.look.language;
     let accounts = scene.state.world.fleet.accounts.iter().filter(|account| account.needs_a_look());
     let told = accounts.map(Told::Trouble).chain(scene.state.world.spending.unwatched.iter().map(Told::Unwatched));

@@ -11,6 +11,7 @@ pub mod format;
 pub mod glyphs;
 mod header;
 mod help;
+mod into;
 mod language;
 mod leave;
 mod look;
@@ -25,6 +26,7 @@ mod spend;
 mod storage;
 pub mod text;
 pub mod theme;
+mod usage;
 
 #[cfg(test)]
 mod spend_tests;
@@ -32,6 +34,8 @@ mod spend_tests;
 mod testing;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod usage_tests;
 #[cfg(test)]
 mod window_tests;
 
@@ -79,7 +83,7 @@ fn screen(paint: &mut Paint, area: Rect, state: &State, now: Timestamp) -> Drawn
     let heights = state.view.frame_of(area.width, area.height);
     header::paint(paint, &scene, area);
     let trouble = Rect { y: area.y + heights.header, height: heights.trouble, ..area };
-    header::trouble(paint, &scene, trouble);
+    header::above_list(paint, &scene, trouble);
 
     // One line of the list's room is its head.
     let list_width = area.width - heights.side;
@@ -124,6 +128,13 @@ fn screen(paint: &mut Paint, area: Rect, state: &State, now: Timestamp) -> Drawn
         Some(Modal::Columns { at }) => columns::paint(paint, &scene, room, *at),
         Some(Modal::Problem { about, scroll }) => {
             return reading(problem::paint(paint, &scene, room, about, *scroll));
+        }
+        Some(Modal::Machine { identity, scroll }) => {
+            return reading(into::paint_machine(paint, &scene, room, identity, *scroll));
+        }
+        Some(Modal::Consent { account }) => into::paint_consent(paint, &scene, room, account),
+        Some(Modal::HostKey { identity, input }) => {
+            return typing(Some(into::paint_host_key(paint, &scene, room, identity, input)));
         }
         Some(Modal::Plan(question)) => return typing(plan::paint(paint, &scene, room, question)),
         Some(Modal::Range(choice)) => return typing(spend::paint_range(paint, &scene, room, choice)),

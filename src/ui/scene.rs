@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
-use providers::model::{AccountName, Action, Identity, Instance, Offer, Phase};
+use providers::model::{AccountName, Action, Identity, Instance, Market, Offer, Phase};
 use providers::money::{Burn, Currency};
+use providers::usage::Usage;
 
 use super::format;
 use super::look::Look;
@@ -20,6 +21,8 @@ use crate::rules::fleet::{Account, Freshness, Known};
 use crate::rules::memory::Collector;
 use crate::rules::plan::{Hindrance, barred};
 use crate::rules::saga::{Operation, Outcome, Step};
+use crate::rules::spend::Exact;
+use crate::rules::usage::{Idleness, Verdict};
 
 /// How long the screen says that something was confirmed.
 const CONFIRMED_SHOWN: SignedDuration = SignedDuration::from_secs(15);
@@ -115,12 +118,52 @@ impl<'a> Scene<'a> {
     }
 
     pub fn needs_you(&self, known: &Known<Instance>) -> bool {
-        rows::needs_you(known, self.operation(&known.identity))
+        let world = &self.state.world;
+        rows::needs_you(world, known, world.gauges.get(&known.identity), self.operation(&known.identity))
     }
 
     /// Charged for although it does no work.
     pub fn wastes(&self, known: &Known<Instance>) -> bool {
-        matches!(known.phase(), Phase::Stopped | Phase::Reclaimed) && !known.rates().certain().is_zero()
+        match known.phase() {
+            Phase::Stopped | Phase::Reclaimed => !known.rates().certain().is_zero(),
+            _ => self.idles(known) && !matches!(known.row.market, Market::Reserved { .. }),
+        }
+    }
+
+    /// It runs and was judged to do nothing.
+    fn idles(&self, known: &Known<Instance>) -> bool {
+        let idleness = self.state.world.idleness(&known.identity);
+        known.phase() == Phase::Running && idleness.is_some_and(Idleness::wastes)
+    }
+
+    /// What an idle instance costs for nothing, and what it came to since it is idle; `None` of one that is not. What
+    /// is paid ahead is no waste.
+    pub fn wasted(&self, known: &Known<Instance>) -> Option<(String, Option<String>)> {
+        if !self.idles(known) || !self.wastes(known) {
+            return None;
+        }
+        let rates = known.rates().certain();
+        let rate = format::burn(&rates, self.currency(), self.look)?;
+        let since = self.state.world.idleness(&known.identity).and_then(|idleness| idleness.since);
+        let so_far = since.map(|since| {
+            let in_order = format::in_order(rates.rates(), self.currency());
+            let sums = in_order.iter().map(|rate| {
+                let amount = Exact::over(*rate, since, self.now).amount();
+                format::spent_money(amount, rate.currency, self.look.glyphs)
+            });
+            sums.collect::<Vec<_>>().join(" + ")
+        });
+        Some((rate, so_far))
+    }
+
+    /// What it does, as far as that is known.
+    pub fn usage(&self, known: &'a Known<Instance>) -> Option<&'a Usage> {
+        self.state.world.usage(known).filter(|_| self.phase(known) == Phase::Running)
+    }
+
+    fn verdict(&self, known: &Known<Instance>) -> Verdict {
+        let idleness = self.state.world.idleness(&known.identity);
+        idleness.map_or(Verdict::NotApplicable, |idleness| idleness.verdict)
     }
 
     /// The sign of a row's phase in its colour.
@@ -131,9 +174,16 @@ impl<'a> Scene<'a> {
             Phase::Stopping | Phase::Releasing | Phase::Provisioning => Role::Accent,
             Phase::Gone => Role::Dim,
             Phase::Stopped if self.wastes(known) => Role::Waste,
+            Phase::Running if self.idles(known) => Role::Waste,
             Phase::Running | Phase::Stopped => Role::Plain,
         };
-        run(self.look.glyphs.phase(phase), role)
+        let glyphs = self.look.glyphs;
+        let sign = match (phase, self.verdict(known)) {
+            (Phase::Running, Verdict::Idle) => glyphs.idle,
+            (Phase::Running, Verdict::Underused | Verdict::Waiting) => glyphs.underused,
+            (phase, _) => glyphs.phase(phase),
+        };
+        run(sign, role)
     }
 
     pub fn is_protected(&self, known: &Known<Instance>) -> bool {

@@ -546,7 +546,7 @@ fn wide_names_leave_the_columns_where_they_are() {
         .collect();
     let count = rows.len() as u16;
     story.poll("team", rows);
-    for (width, gpu_x) in [(80, 23), (120, 25)] {
+    for (width, gpu_x) in [(80, 23), (120, 23)] {
         let (buffer, _) = story.paint(width, 30, &look(Language::English));
         for y in 3..3 + count {
             assert_eq!(buffer[(gpu_x, y)].symbol(), "1", "row {y} at {width} columns\n{}", text_of(&buffer));
@@ -572,7 +572,7 @@ fn without_colours_a_state_is_a_sign_and_a_word() {
     let look =
         Look { theme: Theme::new(Colours::None, Background::Dark), glyphs: &UNICODE, language: Language::English };
     let text = text_of(&fleet().paint(80, 24, &look).0);
-    for told in ["◆ ▲ sweep-03", "reclaimed", "outbid", "○   old-exp", "stopped", "▲ 2", "wasting"] {
+    for told in ["◆ ▲ sweep-03", "reclaimed", "taken", "outbid", "○   old-exp", "off", "▲ 2", "wasting"] {
         assert!(text.contains(told), "{told} is not on\n{text}");
     }
 }

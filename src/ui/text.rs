@@ -4,6 +4,7 @@
 mod chinese;
 mod english;
 mod tables;
+mod usage;
 mod words;
 
 use std::collections::BTreeMap;
@@ -29,6 +30,7 @@ use crate::rules::saga::Outcome;
 
 pub use super::language::Language;
 pub use tables::{Below, Head};
+pub use usage::OfUse;
 pub use words::{Phrase, Word};
 
 /// Speaks in the language of `$language`.

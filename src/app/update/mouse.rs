@@ -37,7 +37,7 @@ fn wheel(state: &mut State, by: i32) {
             state.view.list_mut().touched = true;
             step(&mut state.view, by as isize);
         }
-        Listener::Text => scroll_text(state, by),
+        Listener::Text | Listener::Machine => scroll_text(state, by),
         Listener::Figure => {
             let height = state.view.height;
             if let Some(Modal::Figure(figure)) = state.view.modals.last_mut() {
@@ -57,6 +57,8 @@ fn wheel(state: &mut State, by: i32) {
         | Listener::Columns
         | Listener::Range
         | Listener::RangeField
+        | Listener::Consent
+        | Listener::HostKey
         | Listener::Leave => {}
     }
 }

@@ -14,7 +14,7 @@ use crate::app::message::{GroupName, Msg, QuickName, Shown, SortName};
 use crate::app::palette::Palette;
 use crate::app::rows::{self, GroupKey};
 use crate::app::spend::SpendLine;
-use crate::app::state::{Listener, Modal, Press, Problem, Question, State, Tab, View};
+use crate::app::state::{ChartSpan, Listener, Modal, Press, Problem, Question, State, Tab, View};
 use crate::rules::memory::Collector;
 use crate::rules::plan::{self, Confirmation, Plan};
 use crate::rules::saga::{Confirmed, OpId, Step, confirm};
@@ -103,6 +103,9 @@ fn pressed(state: &mut State, key: Pressed, now: Timestamp) -> Vec<Effect> {
         Listener::Plan => windows::in_plan(state, key, now),
         Listener::Columns => windows::in_columns(state, key),
         Listener::Text => windows::in_text(state, key),
+        Listener::Machine => windows::in_machine(state, key, now),
+        Listener::Consent => windows::in_consent(state, key, now),
+        Listener::HostKey => windows::in_host_key(state, key, now),
         Listener::Range | Listener::RangeField => figures::in_range(state, key, now),
         Listener::Figure => figures::in_figure(state, key),
         Listener::Leave => match state.view.fixed.keys.action_in(state.view.tab, key) {
@@ -169,6 +172,7 @@ fn pasted(state: &mut State, text: &str, now: Timestamp) {
             state.view.list_mut().set_filter(&filter);
         }
         Some(Modal::Assign(form)) => insert(form.field()),
+        Some(Modal::HostKey { input, .. }) => insert(input),
         Some(Modal::Range(choice)) => {
             choice.begin_to_type();
             insert(&mut choice.input);
@@ -237,6 +241,7 @@ pub(super) fn perform(state: &mut State, action: Action, now: Timestamp) -> Vec<
             let palette = Palette::open(state);
             state.view.modals.push(Modal::Palette(palette));
         }
+        Action::LookInto => windows::ask_consent(state, now),
         Action::Columns => state.view.modals.push(Modal::Columns { at: 0 }),
         Action::EditConfig if state.view.fixed.demo => say(&mut state.view, Msg::NoConfigInDemo, now),
         Action::EditConfig => return vec![Effect::EditConfig],
@@ -269,6 +274,7 @@ pub(super) fn perform(state: &mut State, action: Action, now: Timestamp) -> Vec<
         Action::Unfold => fold(&mut state.view, false),
         Action::Earlier => figures::shift(state, 1, now),
         Action::Later => figures::shift(state, -1, now),
+        Action::Range if state.view.tab == Tab::Fleet => further_back(&mut state.view),
         Action::Range => figures::choose_range(state),
         Action::Times => {
             state.view.spend.ago = !state.view.spend.ago;
@@ -277,6 +283,7 @@ pub(super) fn perform(state: &mut State, action: Action, now: Timestamp) -> Vec<
         }
         Action::Mark => mark(state, now),
         Action::Details => details(state, now),
+        Action::Pane => state.view.details = !state.view.details,
         Action::Filter => {
             let before = state.view.list().filter_text.clone();
             state.view.modals.push(Modal::Filter { input: Input::new(before.clone()), before });
@@ -284,7 +291,9 @@ pub(super) fn perform(state: &mut State, action: Action, now: Timestamp) -> Vec<
         Action::Sort => {
             let orders: &[SortName] = match state.view.tab {
                 Tab::Storage => &[SortName::Attention, SortName::Cost, SortName::Size, SortName::Age, SortName::Name],
-                _ => &[SortName::Attention, SortName::Cost, SortName::Use, SortName::Age, SortName::Name],
+                _ => {
+                    &[SortName::Attention, SortName::Cost, SortName::Use, SortName::Idle, SortName::Age, SortName::Name]
+                }
             };
             let order = next(orders, state.view.list().sort);
             sort_by(state, order, false, now);
@@ -443,8 +452,16 @@ pub(super) fn details(state: &mut State, now: Timestamp) {
             let folded = view.list().folded.contains(&key);
             fold_group(view, key, !folded);
         }
+        Some(Line::Resource(identity)) if view.tab == Tab::Fleet => {
+            view.modals.push(Modal::Machine { identity, scroll: 0 });
+        }
         _ => view.details = !view.details,
     }
+}
+
+/// The charts reach back to the next span.
+pub(super) fn further_back(view: &mut View) {
+    view.chart = next(&ChartSpan::ALL, view.chart);
 }
 
 fn toggle(state: &mut State, now: Timestamp, protect: bool) -> Vec<Effect> {

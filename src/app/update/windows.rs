@@ -1,12 +1,12 @@
 //! Keys in windows: a plan, its field, the filter, the palette, the columns, and texts that scroll.
 
 use jiff::{SignedDuration, Timestamp};
-use providers::model::{Action as Deed, Identity};
+use providers::model::{AccountName, Action as Deed, Identity};
 use providers::text::clean;
 use tui_input::{Input, InputRequest};
 
 use super::rebuild;
-use super::view::{begin, intend, make_plan, perform, say, step};
+use super::view::{begin, further_back, intend, make_plan, perform, say, step};
 use crate::app::action::{Action, Code, Key};
 use crate::app::columns::Optional;
 use crate::app::effect::Effect;
@@ -14,10 +14,13 @@ use crate::app::event::Intent;
 use crate::app::listing::Line;
 use crate::app::message::Msg;
 use crate::app::palette::{Entry, view_of};
-use crate::app::state::{AssignForm, Modal, Question, State, Tab};
+use crate::app::rows::GroupKey;
+use crate::app::state::{ACCEPT, AssignForm, Modal, Question, State, Tab};
+use crate::rules::memory::Collector;
 use crate::rules::plan::{Confirmation, shown_name};
 use crate::rules::saga::{Confirmed, confirm};
 use crate::rules::spend::{Assignment, From};
+use crate::rules::streams::Consent;
 
 /// So long after a question became another one, an answer may be meant for the one before.
 const READING: SignedDuration = SignedDuration::from_millis(700);
@@ -292,6 +295,102 @@ pub(super) fn edit(input: &mut Input, key: Key) -> bool {
     input.handle(request).is_some_and(|change| change.value)
 }
 
+/// Opens what the row under the cursor asks: a host key that changed, else whether machines may be looked into: those
+/// of the account that was never asked about, else those of the row's own, whatever was said before.
+pub(super) fn ask_consent(state: &mut State, now: Timestamp) {
+    let changed = state.view.list().selected().filter(|identity| state.world.streams.alarm(identity).is_some());
+    if let Some(identity) = changed.cloned() {
+        return state.view.modals.push(Modal::HostKey { identity, input: Input::default() });
+    }
+    if state.view.fixed.demo {
+        return say(&mut state.view, Msg::NoSshInDemo, now);
+    }
+    if let Some(Collector::Other { owner, .. }) = &state.world.collector {
+        let message = Msg::OnlyLooking { host: owner.host.clone(), pid: owner.pid };
+        return say(&mut state.view, message, now);
+    }
+    let of_row = || match state.view.list().cursor.as_ref()? {
+        Line::Resource(identity) => Some(identity.account.clone()),
+        Line::Group(GroupKey::Account(account)) => Some(account.clone()),
+        _ => None,
+    };
+    let reached = |account: &AccountName| {
+        let mut machines = state.world.fleet.instances_of(account);
+        machines.any(|known| known.row.ssh.as_ref().is_some_and(|endpoint| endpoint.direct))
+    };
+    let unasked = state.view.unasked.as_ref().map(|(account, _)| account.clone());
+    match unasked.or_else(|| of_row().filter(reached)) {
+        Some(account) => state.view.modals.push(Modal::Consent { account }),
+        None => say(&mut state.view, Msg::NothingToLookInto, now),
+    }
+}
+
+pub(super) fn in_consent(state: &mut State, key: Key, now: Timestamp) -> Vec<Effect> {
+    let Some(Modal::Consent { account }) = state.view.modals.last() else { return vec![] };
+    let account = account.clone();
+    let consent = match key.code {
+        _ if key.ctrl || key.alt => return vec![],
+        Code::Char('y') => Consent::Yes,
+        Code::Char('a') => Consent::Always,
+        Code::Char('n') => Consent::No,
+        Code::Char('N') => Consent::Never,
+        Code::Esc | Code::Char('q') => {
+            state.view.modals.pop();
+            return vec![];
+        }
+        _ => return vec![],
+    };
+    state.view.modals.pop();
+    let message = Msg::LooksInto { account: account.to_string(), consent };
+    say(&mut state.view, message, now);
+    // The next account may have its question now.
+    state.view.fleet.stale = true;
+    intend(state, Intent::Consent { account, consent }, now)
+}
+
+pub(super) fn in_host_key(state: &mut State, key: Key, now: Timestamp) -> Vec<Effect> {
+    let Some(Modal::HostKey { identity, input }) = state.view.modals.last_mut() else { return vec![] };
+    match key.code {
+        Code::Esc => {
+            state.view.modals.pop();
+        }
+        Code::Enter if input.value().trim() == ACCEPT => {
+            let identity = identity.clone();
+            state.view.modals.pop();
+            let known = state.world.fleet.instances.get(&identity);
+            let name = shown_name(known.and_then(|known| known.row.name.as_deref()), &identity.id);
+            say(&mut state.view, Msg::HostKeyAccepted { name }, now);
+            return intend(state, Intent::AcceptHostKey(identity), now);
+        }
+        Code::Enter => {}
+        _ => drop(edit(input, key)),
+    }
+    vec![]
+}
+
+pub(super) fn in_machine(state: &mut State, key: Key, now: Timestamp) -> Vec<Effect> {
+    let Some(Modal::Machine { identity, .. }) = state.view.modals.last() else { return vec![] };
+    match state.view.fixed.keys.action_in(state.view.tab, key) {
+        Some(Action::Range) => {
+            further_back(&mut state.view);
+            vec![]
+        }
+        // What can be done to the row can be done from here, as long as it is the same row.
+        Some(action)
+            if action.is_about_rows() && !matches!(action, Action::Details | Action::Fold | Action::Unfold) =>
+        {
+            let same = state.view.list().pointed() == [identity.clone()];
+            state.view.modals.pop();
+            if !same {
+                say(&mut state.view, Msg::RowGone, now);
+                return vec![];
+            }
+            perform(state, action, now)
+        }
+        _ => in_text(state, key),
+    }
+}
+
 pub(super) fn in_text(state: &mut State, key: Key) -> Vec<Effect> {
     // A text's window takes nearly the whole height.
     let page = i32::from(state.view.height.saturating_sub(8).max(2));
@@ -315,13 +414,17 @@ pub(super) fn in_text(state: &mut State, key: Key) -> Vec<Effect> {
 /// and a scroll beyond it would have to be taken back before anything moves again.
 pub fn painted(state: &mut State, text_top: Option<u16>) {
     let Some(top) = text_top else { return };
-    if let Some(Modal::Help { scroll } | Modal::Problem { scroll, .. }) = state.view.modals.last_mut() {
+    if let Some(Modal::Help { scroll } | Modal::Problem { scroll, .. } | Modal::Machine { scroll, .. }) =
+        state.view.modals.last_mut()
+    {
         *scroll = top;
     }
 }
 
 pub(super) fn scroll_text(state: &mut State, by: i32) {
-    if let Some(Modal::Help { scroll } | Modal::Problem { scroll, .. }) = state.view.modals.last_mut() {
+    if let Some(Modal::Help { scroll } | Modal::Problem { scroll, .. } | Modal::Machine { scroll, .. }) =
+        state.view.modals.last_mut()
+    {
         *scroll = (i32::from(*scroll) + by).clamp(0, i32::from(i16::MAX)) as u16;
     }
 }

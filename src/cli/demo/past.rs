@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
-use providers::model::{AccountName, ResourceKind};
+use providers::model::{AccountName, Identity, ResourceKind};
 use providers::provider::Found;
+use providers::sim::Load;
 
 use super::worlds::Rented;
 use crate::ledger::{Ledger, LedgerError};
@@ -14,6 +15,7 @@ use crate::rules::memory::{AccountMemory, Keep};
 use crate::rules::settings::{Rules, Settings};
 use crate::rules::spend::{Entries, Look, Meter};
 use crate::rules::streams::Consent;
+use crate::rules::usage::{History, HostMinute, MINUTE, SLOT, Slot, UsageEntry};
 
 /// From and to, so long before the start: the computer slept, and nobody looked.
 const OUTAGE: (SignedDuration, SignedDuration) =
@@ -31,9 +33,48 @@ const NO_GAP: SignedDuration = SignedDuration::from_hours(24 * 365);
 /// As the collector has it.
 const GAP: SignedDuration = SignedDuration::from_mins(3);
 
+/// Slots of five minutes in a day.
+const DAY_OF_SLOTS: i64 = 24 * 60 / SLOT;
+
 /// Writes the past of all accounts up to `now`.
 pub fn write(ledger: &mut Ledger, rented: &[Rented], rules: &Rules, now: Timestamp) -> Result<(), LedgerError> {
-    rented.iter().try_for_each(|rented| ledger.keep(&past(rented, rules, now)))
+    rented.iter().try_for_each(|rented| {
+        let past = past(rented, rules, now);
+        ledger.keep(&past)?;
+        ledger.keep_usage(&usage(rented, &past, now), now)
+    })
+}
+
+/// What the machines did in the last day, as far as their provider told it, in slots of which each minute was seen.
+fn usage(rented: &Rented, past: &Keep, now: Timestamp) -> Vec<UsageEntry> {
+    let mut histories: BTreeMap<&Identity, (History, bool)> = BTreeMap::new();
+    let slot = SLOT * MINUTE;
+    // That of now is not over.
+    let last = now.as_second().div_euclid(slot);
+    for number in last - DAY_OF_SLOTS + 1..=last {
+        let at = Timestamp::from_second(number * slot + slot / 2).expect("a time of the last day").min(now);
+        let poll = (rented.poll)(&rented.world.as_of(at));
+        for row in poll.instances.rows() {
+            let identity = past.instances.iter().map(|known| &known.identity).find(|identity| identity.id == row.id);
+            let (Some(identity), Some(usage)) = (identity, &row.usage) else { continue };
+            let (history, serves) = histories.entry(identity).or_default();
+            history.note(usage, row.gpus.as_ref().map_or(1, |gpus| gpus.count));
+            *serves |= rented.world.machines.iter().any(|one| one.id == row.id.as_str() && one.load == Load::Waits);
+        }
+    }
+    let all = (1 << SLOT) - 1;
+    let so_far = (1 << (now.as_second().rem_euclid(slot) / MINUTE)) - 1;
+    let entries = |(identity, (mut history, serves)): (&Identity, (History, bool))| {
+        let slots = history.take_unkept().into_iter().map(move |slot| {
+            // That something serves no provider tells: it was seen by looking into the machine.
+            let host = HostMinute { serves, ..slot.host };
+            let seen = if slot.number == last { so_far } else { all };
+            Slot { seen, whole: if slot.whole == 0 { 0 } else { seen }, host, ..slot }
+        });
+        let slots = slots.filter(|slot| slot.seen > 0);
+        slots.map(|slot| UsageEntry { identity: identity.clone(), slot }).collect::<Vec<_>>()
+    };
+    histories.into_iter().flat_map(entries).collect()
 }
 
 /// The moments at which an account was looked at, oldest first.
@@ -78,7 +119,8 @@ fn past(rented: &Rented, rules: &Rules, now: Timestamp) -> Keep {
             instances_seen: meter.horizon(&name, ResourceKind::Instance),
             storage_seen: meter.horizon(&name, ResourceKind::Storage),
             unwatched_noted: false,
-            streams: Consent::default(),
+            // What is simulated cannot be looked into.
+            streams: Consent::Never,
         },
         instances: fleet.instances.into_values().collect(),
         storage: fleet.storage.into_values().collect(),
@@ -97,6 +139,7 @@ mod tests {
     use super::super::{rules, worlds};
     use super::*;
     use crate::rules::spend::{Charge, Evidence, Exact, Span};
+    use crate::rules::usage::{IdleRule, Judged, Verdict, judge};
 
     const NOW: &str = "2026-11-30T09:00:00Z";
 
@@ -205,6 +248,42 @@ mod tests {
         assert_eq!(one, two);
     }
 
+    /// From the first second on the screen says what stands still, and for how long.
+    #[test]
+    fn a_day_of_use_is_in_it() {
+        let now = NOW.parse().unwrap();
+        let entries: Vec<UsageEntry> = pasts().iter().flat_map(|(rented, keep)| usage(rented, keep, now)).collect();
+        let of = |id: &str| {
+            let mut history = History::default();
+            entries
+                .iter()
+                .filter(|entry| entry.identity.id.as_str() == id)
+                .for_each(|entry| history.restore(&entry.slot));
+            history
+        };
+        let judged = |id: &str, cards| {
+            let gpus = providers::gpu::Gpus { model: "H100".to_owned(), count: cards, memory_gib: None };
+            let history = of(id);
+            let judged = Judged {
+                history: &history,
+                latest: None,
+                runs: true,
+                rented: Some(&gpus),
+                running_since: None,
+                mismatch: None,
+                peak: None,
+                before: None,
+            };
+            judge(&judged, &IdleRule::default(), now)
+        };
+        let idle = judged("31000011", 1);
+        let time = now.duration_since(idle.since.unwrap()).as_mins();
+        assert!(idle.verdict == Verdict::Idle && (215..=225).contains(&time), "{idle:?}, {time} min");
+        assert_eq!(judged("t7sweep0000005", 8).verdict, Verdict::Underused);
+        assert_eq!(judged("s1servellm0003", 1).verdict, Verdict::Waiting);
+        assert_eq!(judged("k3llamaft08x01", 8).verdict, Verdict::Busy);
+    }
+
     #[test]
     fn a_ledger_recalls_what_is_there_now() {
         let now = NOW.parse().unwrap();
@@ -212,7 +291,7 @@ mod tests {
         let rented = worlds::all(&SimClock::manual(now), &TimeZone::UTC);
         write(&mut ledger, &rented, &rules(), now).unwrap();
         let (memory, notices) = ledger.recall(now).unwrap();
-        assert_eq!((memory.instances.len(), memory.storage.len(), memory.accounts.len(), notices), (12, 3, 3, vec![]));
-        assert!(memory.running.len() >= 12);
+        assert_eq!((memory.instances.len(), memory.storage.len(), memory.accounts.len(), notices), (13, 3, 3, vec![]));
+        assert!(memory.running.len() >= 13);
     }
 }

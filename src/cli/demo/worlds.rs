@@ -135,11 +135,22 @@ fn runpod(clock: SimClock, zone: &TimeZone) -> World {
             compute_per_hour: Decimal::new(86, 2),
             disk_gb: 0,
             locked: true,
+            load: Load::Waits,
             mounts: vec!["nv7datasets".to_owned()],
             region: "US-KS-2".to_owned(),
             ..up("s1servellm0003", "serve-llm", 410, now)
         },
     ];
+    world.machines.push(Machine {
+        gpu: "NVIDIA A40".to_owned(),
+        gpu_count: 8,
+        gpu_memory_gib: 48,
+        compute_per_hour: Decimal::new(352, 2),
+        disk_gb: 100,
+        load: Load::Few(1),
+        region: "US-KS-2".to_owned(),
+        ..up("t7sweep0000005", "llama-sweep", 16, now)
+    });
     let new = |gpu: &str, gpu_count, cents, id: &str, name: &str| Machine {
         gpu: gpu.to_owned(),
         gpu_count,
@@ -184,7 +195,7 @@ fn vast(clock: SimClock) -> World {
             spot: true,
             compute_per_hour: Decimal::new(41, 2),
             disk_gb: 30,
-            load: Load::Idle,
+            load: Load::Until(now - SignedDuration::from_mins(220)),
             region: "Sweden, SE".to_owned(),
             ..up("31000011", "sd-lora", 27, now)
         },
@@ -308,10 +319,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_demo_is_about_twelve_machines_at_three_providers() {
+    fn the_demo_is_about_a_dozen_machines_at_three_providers() {
         let clock = SimClock::manual("2026-11-30T09:00:00Z".parse().unwrap());
         let rented = all(&clock, &TimeZone::UTC);
-        assert_eq!(rented.iter().map(|account| account.world.listed().count()).sum::<usize>(), 12);
+        assert_eq!(rented.iter().map(|account| account.world.listed().count()).sum::<usize>(), 13);
     }
 
     #[test]

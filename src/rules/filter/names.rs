@@ -8,6 +8,12 @@ use providers::model::{Market, Phase, StorageKind};
 pub enum Flag {
     /// Nothing computes on it. What lacks a verdict is neither this nor its opposite.
     Idle,
+    /// Something computes on it.
+    Busy,
+    /// Some of its cards work, most do nothing.
+    Underused,
+    /// It serves, and nobody asks it anything.
+    Waiting,
     /// The provider may take it back at any time.
     Spot,
     /// Paid ahead for a term.
@@ -34,8 +40,11 @@ pub enum Flag {
 
 impl Flag {
     /// Every one, in the order of the help.
-    pub const ALL: [Flag; 12] = [
+    pub const ALL: [Flag; 15] = [
         Flag::Idle,
+        Flag::Busy,
+        Flag::Underused,
+        Flag::Waiting,
         Flag::Spot,
         Flag::Reserved,
         Flag::On,
@@ -53,6 +62,9 @@ impl Flag {
     pub fn names(self) -> &'static [&'static str] {
         match self {
             Flag::Idle => &["idle", "闲置", "空闲"],
+            Flag::Busy => &["busy", "忙碌"],
+            Flag::Underused => &["underused", "低用", "利用不足"],
+            Flag::Waiting => &["waiting", "待请求", "等待"],
             Flag::Spot => &["spot", "竞价"],
             Flag::Reserved => &["reserved", "包期", "包月", "预留"],
             Flag::On => &["on", "运行中", "开机"],

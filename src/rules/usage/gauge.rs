@@ -21,6 +21,9 @@ pub struct Gauge {
     /// The last mean utilizations, newest last.
     pub trend: VecDeque<f32>,
     pub idleness: Idleness,
+    /// How many of them are the ledger's, not looks, and the last slot that they are from.
+    recalled: usize,
+    recalled_to: Option<i64>,
     /// Since when it runs, by our clock, where that was seen: of a machine whose provider does not tell when it
     /// started. `None` while it does not run, and of one that ran already when it was first seen.
     pub running_since: Option<Timestamp>,
@@ -48,20 +51,26 @@ impl Gauge {
         // A provider that tells the same figures again has not looked again.
         if let Some(mean) = usage.mean_utilization().filter(|_| self.trend_at != Some(usage.as_of)) {
             self.trend_at = Some(usage.as_of);
-            while self.trend.len() >= TREND {
-                self.trend.pop_front();
-            }
             self.trend.push_back(mean as f32);
+            self.forget_surplus();
         }
         if usage.source == UsageSource::Ssh {
             self.ssh = Some(Box::new(usage.clone()));
         }
     }
 
-    /// Takes in what the ledger knew.
+    /// Takes in what the ledger knew, the oldest first. Until there are enough looks, the trend begins with it.
     pub fn restore(&mut self, slot: &Slot) {
         self.learn(slot.number * SLOT);
         self.history.restore(slot);
+        let used: Vec<f64> = slot.cards.iter().filter_map(|card| card.peak.known()).collect();
+        if used.is_empty() || self.recalled_to.is_some_and(|last| last >= slot.number) {
+            return;
+        }
+        self.recalled_to = Some(slot.number);
+        self.trend.insert(self.recalled, (used.iter().sum::<f64>() / used.len() as f64) as f32);
+        self.recalled += 1;
+        self.forget_surplus();
     }
 
     /// Takes in a sight of its phase. What is neither known to run nor to rest changes nothing.
@@ -93,5 +102,12 @@ impl Gauge {
     /// Takes a verdict in.
     pub fn judged(&mut self, idleness: Idleness, now: Timestamp) {
         (self.idleness, self.judged_at, self.learnt) = (idleness, Some(now), None);
+    }
+
+    fn forget_surplus(&mut self) {
+        while self.trend.len() > TREND {
+            self.trend.pop_front();
+            self.recalled = self.recalled.saturating_sub(1);
+        }
     }
 }

@@ -37,6 +37,9 @@ words! {
     Gpu,
     Util,
     Memory,
+    Idle,
+    /// In the column of idleness, in at most five cells.
+    NotYet,
     /// After the currency's sign and a stroke.
     PerHour,
     Next,
@@ -71,6 +74,13 @@ words! {
     NeedsYou,
     // Details.
     Ssh,
+    Processes,
+    Disks,
+    HostKeyChanged,
+    GpuFault,
+    LookInto,
+    OtherSpan,
+    Answers,
     Labels,
     AllGpus,
     MainMemory,
