@@ -8,7 +8,7 @@ use super::waste;
 use crate::app::effect::Effect;
 use crate::app::state::World;
 use crate::rules::streams::{Consent, Link, Order, Told};
-use crate::rules::usage::{Judged, UsageEntry, WeeksPeak, idle_until, judge, mismatch};
+use crate::rules::usage::{Judged, UsageEntry, WeeksPeak, idle_until, judge, minute_of, mismatch};
 
 /// Slots are written down, and all gauges judged, so often.
 const MINUTE: SignedDuration = SignedDuration::from_mins(1);
@@ -55,7 +55,9 @@ fn note(world: &mut World, identity: &Identity, usage: &Usage, now: Timestamp) {
     if usage.as_of <= now + AHEAD {
         let gpus = world.fleet.instances.get(identity).and_then(|known| known.row.gpus.as_ref());
         let rented = gpus.map_or(1, |gpus| gpus.count);
-        world.gauges.by.entry(identity.clone()).or_default().note(usage, rented);
+        let gauge = world.gauges.by.entry(identity.clone()).or_default();
+        gauge.history.forget_after(minute_of(now + AHEAD));
+        gauge.note(usage, rented);
     }
     judge_one(world, identity, now);
 }

@@ -235,3 +235,23 @@ fn what_is_seen_is_written_down_within_a_minute() {
     story.poll(Instance { usage: Some(usage), ..machine() });
     assert_eq!(crate::app::update::leave_now(&mut story.state, story.now).len(), 1, "and the rest at the end");
 }
+
+#[test]
+fn a_clock_that_was_days_ahead_and_is_set_goes_on_being_judged() {
+    let mut story = Story::begin();
+    story.now += SignedDuration::from_hours(72);
+    let usage = |story: &Story| Usage {
+        gpus: vec![GpuSample { utilization: Some(0.0), ..GpuSample::default() }; 8],
+        ..Usage::new(story.now, UsageSource::Provider)
+    };
+    for _ in 0..70 {
+        story.poll(Instance { usage: Some(usage(&story)), ..machine() });
+        story.wait();
+    }
+    assert_eq!(story.verdict(), Verdict::Idle);
+    story.now = at("10:00:00");
+    story.looks(1, Some(0));
+    assert_eq!(story.verdict(), Verdict::Unknown);
+    story.looks(31, Some(0));
+    assert_eq!((story.verdict(), story.since()), (Verdict::Idle, Some(at("10:00:00"))));
+}

@@ -240,6 +240,13 @@ impl History {
         }
     }
 
+    /// Drops what lies after a minute: a clock that was ahead saw it, and has been set.
+    pub fn forget_after(&mut self, number: i64) {
+        let kept = usize::try_from(number.saturating_sub(self.first).saturating_add(1)).unwrap_or(0);
+        self.hosts.truncate(kept);
+        self.cards.truncate(kept * self.width);
+    }
+
     /// The slots that differ from what the ledger has, which are then taken for written.
     pub fn take_unkept(&mut self) -> Vec<Slot> {
         let Some(first) = self.unkept.take() else { return Vec::new() };

@@ -387,6 +387,18 @@ fn a_clock_that_is_set_back_takes_nothing_back() {
 }
 
 #[test]
+fn after_a_clock_was_days_ahead_looks_are_kept_again() {
+    let mut machine = Machine::of(1).watch(&doing(&[0]), 0, 600);
+    for to in [minutes(5), minutes(-3 * 24 * 60)] {
+        machine.history.forget_after(minute_of(to));
+        machine.look(doing(&[0]).usage(to));
+        let seen: Vec<i64> = machine.history.since(i64::MIN).map(|minute| minute.number).collect();
+        assert_eq!(seen.last(), Some(&minute_of(to)));
+    }
+    assert_eq!(machine.history.since(i64::MIN).count(), 1);
+}
+
+#[test]
 fn what_came_late_ends_idleness_where_it_belongs() {
     let mut machine = Machine::of(1).watch(&doing(&[0]), 0, 2400);
     machine.look(doing(&[99]).usage(seconds(37 * 60 + 20)));
