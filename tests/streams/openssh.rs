@@ -304,3 +304,26 @@ fn the_program_itself_looks_into_a_real_machine_and_leaves_it() {
     assert!(terminal.wait_end().success());
     wait_until("the end of all that ran there", || below(server.child.id()).is_empty());
 }
+
+/// The `ssh` of a jump host does not know that nobody sits before it.
+#[test]
+#[ignore = "needs an OpenSSH server: .ci/ssh/run"]
+fn a_jump_host_that_nobody_knows_asks_nothing_on_our_screen() {
+    let person = Person::new();
+    let jump = Server::of(&person, "jump", "");
+    let more = format!(
+        "Match originalhost 127.0.0.1\n  ProxyJump jump\n\
+         Host jump\n  HostName 127.0.0.1\n  Port {}\n  User {}\n  StrictHostKeyChecking ask\n",
+        jump.port,
+        user(),
+    );
+    std::fs::write(person.home.path("more"), more).unwrap();
+    let lab = super::lab(jump.port);
+    let mut terminal = super::screen(&lab, &person.home.path("ssh"));
+    let log = || std::fs::read_to_string(jump.folder.join("log")).unwrap();
+    // It waits for no answer.
+    wait_until("the end of the try", || log().contains("[preauth]"));
+    terminal.press("q");
+    assert!(terminal.wait_end().success());
+    assert!(!terminal.wrote().contains("authenticity"));
+}
