@@ -442,6 +442,16 @@ fn the_program_looks_into_its_machines_and_ends_that_with_itself() {
     wait_until("the end of all", || stand_in.calls().iter().all(|call| !is_alive(&call[3])));
 }
 
+#[test]
+fn nothing_stays_behind_when_the_program_is_killed() {
+    let (lab, stand_in) = (lab(2222), StandIn::new());
+    let mut terminal = screen(&lab, &stand_in.path("ssh"));
+    // The row under the cursor is looked at closely by now: what nobody hears ends with its next line.
+    wait_until("a second stream", || stand_in.calls().len() == 2);
+    terminal.child.kill().unwrap();
+    wait_until("the end of all", || stand_in.calls().iter().all(|call| !is_alive(&call[3])));
+}
+
 /// SSH-01: nothing is sent to a host with another key, by a stream or by a shell, and the streams leave it alone.
 #[test]
 fn the_program_leaves_a_host_with_another_key_alone() {

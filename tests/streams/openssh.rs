@@ -4,6 +4,7 @@
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use providers::model::SshEndpoint;
 use rentop::rules::streams::Trouble;
@@ -303,4 +304,31 @@ fn the_program_itself_looks_into_a_real_machine_and_leaves_it() {
     terminal.press("q");
     assert!(terminal.wait_end().success());
     wait_until("the end of all that ran there", || below(server.child.id()).is_empty());
+}
+
+/// The `ssh` of a jump host does not know that nobody sits before it.
+#[test]
+#[ignore = "needs an OpenSSH server: .ci/ssh/run"]
+fn a_jump_host_that_nobody_knows_asks_nothing_on_our_screen() {
+    let person = Person::new();
+    let jump = Server::of(&person, "jump", "");
+    let more = format!(
+        "Match originalhost 127.0.0.1\n  ProxyJump jump\n\
+         Host jump\n  HostName 127.0.0.1\n  Port {}\n  User {}\n  StrictHostKeyChecking ask\n",
+        jump.port,
+        user(),
+    );
+    std::fs::write(person.home.path("more"), more).unwrap();
+    let lab = super::lab(jump.port);
+    let mut terminal = super::screen(&lab, &person.home.path("ssh"));
+    let log = || std::fs::read_to_string(jump.folder.join("log")).unwrap();
+    // It ends by itself, before a stream that is silent would be ended.
+    let began = Instant::now();
+    while !log().contains("[preauth]") {
+        assert!(began.elapsed() < Duration::from_secs(30), "it waits for an answer: {}", terminal.wrote());
+        terminal.listen(Duration::from_millis(200));
+    }
+    terminal.press("q");
+    assert!(terminal.wait_end().success());
+    assert!(!terminal.wrote().contains("authenticity"));
 }
