@@ -136,9 +136,10 @@ impl Columns {
         };
         let mut optional: Vec<(Optional, u16)> = choice.order.iter().map(|column| (*column, least(*column))).collect();
         let (mut name, mut gpu, mut util) = if narrow { (9, 10, USE) } else { (12, 12, USE) };
-        let rate = if narrow { 8 } else { 10 };
-        let mut next = if narrow { 9 } else { 17 };
-        let fixed = SIGNS + name + gap + FLAGS + gpu + gap + util + gap + IDLE + gap + rate + gap + next;
+        let rate = if narrow { 8 } else { 9 };
+        // Room for a countdown and the key that takes it back.
+        let mut next = if narrow { 9 } else { 19 };
+        let fixed = SIGNS + name + gap + FLAGS + gpu + gap + util + 1 + IDLE + gap + rate + gap + next;
         let extra = |column: &(Optional, u16)| match column {
             (_, 0) => 0,
             // It shares its column with the figure.
@@ -193,25 +194,27 @@ impl Columns {
 
         let mut columns = Columns { spark: trend > 0, ..Columns::default() };
         let mut x = x + SIGNS;
-        let mut place = |column: &mut Column, width: u16, flags: u16| {
+        // How long is seldom as long as its column: what stands before it needs no more than one blank.
+        let mut place = |column: &mut Column, width: u16, flags: u16, closer: u16| {
             if width > 0 {
+                x -= closer;
                 *column = Column { x: x + flags, width };
                 x += flags + width + gap;
             }
         };
-        place(&mut columns.name, name, 0);
-        place(&mut columns.gpu, gpu, FLAGS);
-        place(&mut columns.util, util, 0);
-        place(&mut columns.memory, memory, 0);
-        place(&mut columns.idle, IDLE, 0);
-        place(&mut columns.rate, rate, 0);
-        place(&mut columns.month, month, 0);
-        place(&mut columns.spent, spent, 0);
-        place(&mut columns.next, next, 0);
-        place(&mut columns.account, account, 0);
-        place(&mut columns.project, project, 0);
-        place(&mut columns.region, region, 0);
-        place(&mut columns.up, up, 0);
+        place(&mut columns.name, name, 0, 0);
+        place(&mut columns.gpu, gpu, FLAGS, 0);
+        place(&mut columns.util, util, 0, 0);
+        place(&mut columns.memory, memory, 0, 0);
+        place(&mut columns.idle, IDLE, 0, gap - 1);
+        place(&mut columns.rate, rate, 0, 0);
+        place(&mut columns.month, month, 0, 0);
+        place(&mut columns.spent, spent, 0, 0);
+        place(&mut columns.next, next, 0, 0);
+        place(&mut columns.account, account, 0, 0);
+        place(&mut columns.project, project, 0, 0);
+        place(&mut columns.region, region, 0, 0);
+        place(&mut columns.up, up, 0, 0);
         columns
     }
 
