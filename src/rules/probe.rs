@@ -49,7 +49,7 @@ pub fn command(pace: SignedDuration) -> String {
         .replace("{PATIENCE}", &PATIENCE.to_string())
         .replace("{SELDOM}", &SELDOM.to_string())
         .replace("{PACE}", &pace.as_secs().max(1).to_string());
-    format!("exec sh -c '{}'", script.trim_end())
+    format!("sh -c '{}'", script.trim_end())
 }
 
 /// Makes looks out of lines.
