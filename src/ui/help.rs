@@ -10,6 +10,7 @@ use super::text::{Language, Word};
 use super::theme::Role;
 use crate::app::keymap::{Binding, Place};
 use crate::rules::filter::{EXAMPLES, Flag, Key, Quantity};
+use crate::rules::usage::Verdict;
 
 const WIDTH: u16 = 86;
 /// Cells of the keys and labels.
@@ -125,6 +126,11 @@ fn signs(scene: &Scene, width: u16) -> Vec<Runs> {
     ];
     let mut pairs: Vec<(&str, &str)> =
         phases.into_iter().map(|phase| (glyphs.phase(phase), language.phase(phase))).collect();
+    let verdict = |verdict| language.verdict(verdict).unwrap_or_default();
+    let little =
+        format!("{}{}{}", verdict(Verdict::Underused), language.word(Word::ListComma), verdict(Verdict::Waiting));
+    pairs.insert(1, (glyphs.idle, verdict(Verdict::Idle)));
+    pairs.insert(2, (glyphs.underused, &little));
     pairs.push((glyphs.needs_you, language.word(Word::NeedsYou)));
     pairs.push(("s", language.word(Word::Spot)));
     pairs.push(("p", language.word(Word::Protected)));
