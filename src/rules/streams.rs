@@ -3,10 +3,10 @@
 //! A stream is one connection to one instance, which tells its figures until it ends. The rules say which ones
 //! should be there; whoever performs them says what happened.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
-use providers::model::{AccountName, Identity, Instance, Phase, ProviderName, SshEndpoint};
+use providers::model::{AccountName, Identity, Instance, Phase, ProviderName, Remark, SshEndpoint};
 use serde::{Deserialize, Serialize};
 
 use super::fleet::{Fleet, Known};
@@ -161,6 +161,8 @@ pub enum Order {
 pub struct Streams {
     streams: BTreeMap<Identity, Stream>,
     consents: BTreeMap<AccountName, Consent>,
+    /// What the config says, which goes before what anybody said.
+    ordained: BTreeMap<AccountName, Consent>,
     /// The row that somebody has under the cursor, and since when.
     focus: Option<(Identity, Timestamp)>,
     last: u64,
@@ -168,7 +170,17 @@ pub struct Streams {
 
 impl Streams {
     pub fn consent(&self, account: &AccountName) -> Consent {
+        self.ordained.get(account).copied().unwrap_or_else(|| self.said(account))
+    }
+
+    /// What somebody said, whatever the config says: it is this that is remembered.
+    pub fn said(&self, account: &AccountName) -> Consent {
         self.consents.get(account).copied().unwrap_or_default()
+    }
+
+    /// The config says it, as long as it stands there.
+    pub fn ordain(&mut self, account: &AccountName, consent: Consent) {
+        self.ordained.insert(account.clone(), consent);
     }
 
     pub fn set_consent(&mut self, account: &AccountName, consent: Consent) {
@@ -200,14 +212,25 @@ impl Streams {
         })
     }
 
+    /// Every machine that may be looked into has told something, or could not be reached.
+    pub fn have_answered(&self, fleet: &Fleet) -> bool {
+        let answered = |known: &Known<Instance>| {
+            let link = self.get(&known.identity).map(|stream| &stream.link);
+            matches!(link, Some(Link::Live { .. } | Link::Down { .. }))
+        };
+        let wanted =
+            |known: &&Known<Instance>| can_be_looked_into(known) && self.consent(&known.identity.account).allows();
+        fleet.instances.values().filter(wanted).all(answered)
+    }
+
     /// What is to be opened and closed now. What is ordered is taken for done.
     pub fn orders(&mut self, fleet: &Fleet, now: Timestamp) -> Vec<Order> {
         let mut orders = Vec::new();
-        let consents = &self.consents;
-        let allows = |account: &AccountName| consents.get(account).copied().unwrap_or_default().allows();
+        let names = fleet.accounts.iter().map(|account| &account.name);
+        let allowed: BTreeSet<&AccountName> = names.filter(|name| self.consent(name).allows()).collect();
         self.streams.retain(|identity, stream| {
             let known = fleet.instances.get(identity);
-            let stays = allows(&identity.account)
+            let stays = allowed.contains(&identity.account)
                 && known.is_some_and(|known| can_be_looked_into(known) || is_only_in_doubt(known));
             if !stays && !matches!(stream.link, Link::Down { .. }) {
                 orders.push(Order::Close { identity: identity.clone() });
@@ -216,12 +239,12 @@ impl Streams {
         });
         let connecting = |stream: &&Stream| matches!(stream.link, Link::Connecting { .. });
         let mut free = CONNECTING.saturating_sub(self.streams.values().filter(connecting).count());
-        for known in fleet.instances.values() {
+        for known in allowed.into_iter().flat_map(|account| fleet.instances_of(account)) {
             let identity = &known.identity;
             if free == 0 {
                 break;
             }
-            if !allows(&identity.account) || !can_be_looked_into(known) {
+            if !can_be_looked_into(known) {
                 continue;
             }
             let Some(endpoint) = known.row.ssh.as_ref() else { continue };
@@ -302,10 +325,12 @@ impl Streams {
     }
 }
 
-/// It runs, and tells an address that runs commands.
+/// It runs, and tells an address that runs commands. Whether one that no API lists runs, its link alone can tell.
 fn can_be_looked_into(known: &Known<Instance>) -> bool {
     let direct = known.row.ssh.as_ref().is_some_and(|endpoint| endpoint.direct);
-    !known.is_gone() && direct && matches!(known.phase(), Phase::Running | Phase::Unreachable)
+    let may_run =
+        known.row.remarks.contains(&Remark::NoApi) || matches!(known.phase(), Phase::Running | Phase::Unreachable);
+    !known.is_gone() && direct && may_run
 }
 
 /// A provider that is silent ends no stream that works.

@@ -26,7 +26,7 @@ impl Lent {
     /// Starts `ssh` on a terminal that was given back. Says why not when it cannot be started.
     pub fn to_ssh(endpoint: &SshEndpoint) -> Result<Self, String> {
         let mut command = Command::new("ssh");
-        command.arg("-p").arg(endpoint.port.to_string()).arg("--").arg(format!("{}@{}", endpoint.user, endpoint.host));
+        command.args(endpoint.arguments());
         Self::to(Guest::Ssh, command)
     }
 

@@ -11,6 +11,7 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Command;
 use tokio::task::AbortHandle;
 
+use super::shell::Links;
 use super::{Outbox, clock};
 use crate::app::Event;
 use crate::app::event::WorldEvent;
@@ -26,19 +27,26 @@ pub struct Streams {
     open: Arc<Mutex<BTreeMap<Identity, AbortHandle>>>,
     /// A file of our own, in the state folder.
     known_hosts: PathBuf,
+    links: Links,
     outbox: Outbox,
 }
 
 impl Streams {
     pub fn new(known_hosts: PathBuf, outbox: Outbox) -> Self {
-        Streams { open: Arc::default(), known_hosts, outbox }
+        Streams { open: Arc::default(), known_hosts, links: Links::default(), outbox }
+    }
+
+    /// How their links stand, for whoever asks between events.
+    pub fn links(&self) -> Links {
+        self.links.clone()
     }
 
     pub fn open(&self, identity: Identity, number: u64, target: Target, pace: SignedDuration) {
-        let (outbox, told_of) = (self.outbox.clone(), identity.clone());
+        let (outbox, links, told_of) = (self.outbox.clone(), self.links.clone(), identity.clone());
         let command = self.command(&target, pace);
         let task = tokio::spawn(async move {
             let tell = |told| {
+                links.note(&told_of, &told, clock::now());
                 outbox.put(Event::World(WorldEvent::Stream { identity: told_of.clone(), number, told }));
             };
             let trouble = listen(command, |usage| tell(Told::Usage(Box::new(usage)))).await;
@@ -77,8 +85,7 @@ impl Streams {
         command.args(["-o", "ControlMaster=no", "-o", "ControlPath=none"]);
         command.arg("-o").arg(format!("HostKeyAlias={}", target.alias));
         command.arg("-o").arg(format!("UserKnownHostsFile={}", self.known_hosts.display()));
-        command.arg("-p").arg(endpoint.port.to_string()).arg("--");
-        command.arg(format!("{}@{}", endpoint.user, endpoint.host)).arg(probe::command(pace));
+        command.args(endpoint.arguments()).arg(probe::command(pace));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
         command.env("LC_ALL", "C");
         command

@@ -165,7 +165,7 @@ fn instance_side(scene: &Scene, known: &Known<Instance>, width: u16) -> Vec<Runs
         lines.push(labelled(scene, Word::Project, vec![plain(project)]));
     }
     if let Some(ssh) = &known.row.ssh {
-        lines.push(labelled(scene, Word::Ssh, vec![plain(format!("{}@{}:{}", ssh.user, ssh.host, ssh.port))]));
+        lines.push(labelled(scene, Word::Ssh, vec![plain(ssh.place())]));
     }
     if !known.row.labels.is_empty() {
         let labels: Vec<String> = known.row.labels.iter().map(|(label, value)| format!("{label}={value}")).collect();

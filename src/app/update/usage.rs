@@ -1,7 +1,7 @@
 //! What the collector does about usage: looks go into gauges, gauges are judged, streams are opened and closed.
 
 use jiff::{SignedDuration, Timestamp};
-use providers::model::{AccountName, Identity, Phase};
+use providers::model::{AccountName, Identity, Phase, Remark};
 
 use crate::app::effect::Effect;
 use crate::app::state::World;
@@ -36,6 +36,7 @@ pub fn looked(world: &mut World, account: &AccountName, now: Timestamp) {
 /// Takes in what a stream told.
 pub fn told(world: &mut World, identity: &Identity, number: u64, told: Told, now: Timestamp) -> Vec<Effect> {
     if world.streams.told(identity, number, &told, now) {
+        ask_of(world, identity, &told);
         match told {
             Told::Usage(usage) => {
                 let gpus = world.fleet.instances.get(identity).and_then(|known| known.row.gpus.as_ref());
@@ -47,6 +48,18 @@ pub fn told(world: &mut World, identity: &Identity, number: u64, told: Told, now
         }
     }
     streams_due(world, now)
+}
+
+/// What no API lists is known by its link: what that tells is asked for at once where the row says otherwise.
+fn ask_of(world: &mut World, identity: &Identity, told: &Told) {
+    let Some(known) = world.fleet.instances.get(identity) else { return };
+    let told_otherwise = matches!(told, Told::Usage(_)) != (known.phase() == Phase::Running);
+    if told_otherwise
+        && known.row.remarks.contains(&Remark::NoApi)
+        && let Some(account) = world.fleet.account_mut(&identity.account)
+    {
+        account.pacing.wanted = true;
+    }
 }
 
 /// Somebody said whether an account's machines may be looked into.
@@ -129,7 +142,7 @@ pub fn keep(world: &mut World) -> Option<Effect> {
 }
 
 /// Opens and closes streams. Only who collects has any.
-fn streams_due(world: &mut World, now: Timestamp) -> Vec<Effect> {
+pub fn streams_due(world: &mut World, now: Timestamp) -> Vec<Effect> {
     if !world.remembered || !world.streams_open() {
         return Vec::new();
     }
