@@ -505,7 +505,10 @@ fn table(listing: &Listing, csv: bool) -> Table {
 
 #[cfg(test)]
 mod tests {
+    use rstest::rstest;
+
     use super::*;
+    use crate::rules::samples::{at, identity, instance};
 
     #[test]
     fn rounded_parts_add_up_to_their_total() {
@@ -526,6 +529,28 @@ mod tests {
         let line = rate_line(&Rates::known().with(Component::Compute, rate).with_missing());
         assert_eq!((line.total.as_deref(), line.compute.as_deref()), (Some("1.5"), Some("1.5")));
         assert_eq!((line.storage, line.other, line.complete), (None, None, false));
+    }
+
+    #[rstest]
+    #[case::idle("2", Verdict::Idle, Some("08:30:00"), Some("3"))]
+    #[case::idle_since_a_time_to_come("2", Verdict::Idle, Some("10:30:00"), Some("0"))]
+    #[case::busy("2", Verdict::Busy, None, Some("0"))]
+    #[case::waiting_is_a_hint("2", Verdict::Waiting, Some("08:30:00"), Some("0"))]
+    #[case::not_known("2", Verdict::Unknown, None, None)]
+    #[case::no_price("", Verdict::Idle, Some("08:30:00"), None)]
+    fn waste_is_what_it_cost_since_it_does_nothing(
+        #[case] price: &str,
+        #[case] verdict: Verdict,
+        #[case] since: Option<&str>,
+        #[case] expected: Option<&str>,
+    ) {
+        let mut row = instance("a", Phase::Running, if price.is_empty() { "1" } else { price });
+        if price.is_empty() {
+            row.rates = Rates::unknown();
+        }
+        let known = Known::new(identity("team", "a"), row, at("08:00:00"));
+        let waste = wasted(&known, verdict, since.map(at), at("10:00:00"));
+        assert_eq!(waste.map(|waste| six(waste.amount)).as_deref(), expected);
     }
 
     proptest::proptest! {
