@@ -8,6 +8,8 @@
 //!    [`sim::World`]) and `fixtures/` (answers, secrets removed);
 //! 2. give it an [`provider::Entry`] named `ENTRY` and a line in [`PROVIDERS`] below;
 //! 3. name it in README.md's table of providers (a test tells when it is missing).
+//!
+//! [`ssh`] is the exception: it has no wire of its own, and what it needs of the world comes by its `Shell`.
 
 pub mod error;
 pub mod facts;
@@ -20,12 +22,13 @@ pub mod provider;
 pub mod runpod;
 #[cfg(feature = "simulator")]
 pub mod sim;
+pub mod ssh;
 pub mod text;
 pub mod usage;
 pub mod vast;
 
 /// Every provider, in the order in which lists show them.
-pub static PROVIDERS: &[&provider::Entry] = &[&runpod::ENTRY, &vast::ENTRY, &lambda::ENTRY];
+pub static PROVIDERS: &[&provider::Entry] = &[&runpod::ENTRY, &vast::ENTRY, &lambda::ENTRY, &ssh::ENTRY];
 
 /// The provider of a name.
 pub fn find(name: &str) -> Option<&'static provider::Entry> {

@@ -254,13 +254,16 @@ impl Rates {
     }
 }
 
-/// Where `ssh` reaches an instance. Made only by [`SshEndpoint::new`], so that none of its parts can be
-/// read as an option or a command.
+/// Where `ssh` reaches an instance. Made only by [`SshEndpoint::new`] and [`SshEndpoint::of_config`], so that none
+/// of its parts can be read as an option or a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SshEndpoint {
-    pub user: String,
+    /// `None` leaves it to the person's ssh config.
+    pub user: Option<String>,
+    /// A name, an address, or a `Host` of the person's ssh config.
     pub host: String,
-    pub port: u16,
+    /// `None` leaves it to the person's ssh config.
+    pub port: Option<u16>,
     /// False for a provider's proxy, which may offer a shell but no commands and no copies.
     pub direct: bool,
 }
@@ -268,22 +271,55 @@ pub struct SshEndpoint {
 impl SshEndpoint {
     /// The line that opens it in a shell; its parts hold nothing that a shell takes for its own.
     pub fn command_line(&self) -> String {
-        let SshEndpoint { user, host, port, .. } = self;
-        if *port == 22 { format!("ssh {user}@{host}") } else { format!("ssh -p {port} {user}@{host}") }
+        let destination = self.destination();
+        match self.port {
+            None | Some(22) => format!("ssh {destination}"),
+            Some(port) => format!("ssh -p {port} {destination}"),
+        }
+    }
+
+    /// `user@host`, or the host alone.
+    pub fn destination(&self) -> String {
+        match &self.user {
+            Some(user) => format!("{user}@{}", self.host),
+            None => self.host.clone(),
+        }
+    }
+
+    /// For people: `user@host:port`, as far as it is told.
+    pub fn place(&self) -> String {
+        let port = self.port.map(|port| format!(":{port}")).unwrap_or_default();
+        format!("{}{port}", self.destination())
+    }
+
+    /// What `ssh` is given to find it, after its options.
+    pub fn arguments(&self) -> Vec<String> {
+        let port = self.port.map(|port| ["-p".to_owned(), port.to_string()]);
+        port.into_iter().flatten().chain(["--".to_owned(), self.destination()]).collect()
     }
 
     /// `None` when user or host hold anything but the characters of names and addresses, begin with a
     /// dash, or the port is 0.
     pub fn new(user: &str, host: &str, port: u16, direct: bool) -> Option<Self> {
-        let (user, host) = (user.trim(), host.trim());
+        Self::safe(host, Some(user), Some(port), direct)
+    }
+
+    /// The same of what a person wrote down, who may leave user and port to the own ssh config.
+    pub fn of_config(host: &str, user: Option<&str>, port: Option<u16>) -> Option<Self> {
+        Self::safe(host, user, port, true)
+    }
+
+    fn safe(host: &str, user: Option<&str>, port: Option<u16>, direct: bool) -> Option<Self> {
+        let (user, host) = (user.map(str::trim), host.trim());
         let safe = |text: &str, more: &[char]| {
             !text.is_empty()
                 && text.len() <= 255
                 && !text.starts_with('-')
                 && text.chars().all(|c| c.is_ascii_alphanumeric() || more.contains(&c))
         };
-        (safe(user, &['-', '_', '.']) && safe(host, &['-', '.', ':', '_']) && port != 0).then(|| SshEndpoint {
-            user: user.to_owned(),
+        let user_is_safe = user.is_none_or(|user| safe(user, &['-', '_', '.']));
+        (user_is_safe && safe(host, &['-', '.', ':', '_']) && port != Some(0)).then(|| SshEndpoint {
+            user: user.map(str::to_owned),
             host: host.to_owned(),
             port,
             direct,
@@ -462,6 +498,8 @@ pub enum Remark {
     NothingSurvivesStop,
     /// The provider does not tell when it began; spend counts from the first sight.
     StartTimeUnknown,
+    /// No API lists it: it is what the config says, and what is known of it came over its `ssh` link.
+    NoApi,
 }
 
 /// In which units of time a provider counts compute.

@@ -1,6 +1,7 @@
 //! What every adapter offers: the one trait between the program and the wires.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -13,6 +14,7 @@ use crate::facts::Facts;
 use crate::model::{
     AccountName, Action, Balance, BilledLine, Instance, ProviderName, ResourceId, ResourceKind, StorageItem, Tenant,
 };
+use crate::ssh::{Machine, Shell};
 
 /// One set of credentials at one provider, ready for use. Prints without its key.
 #[derive(Debug, Clone)]
@@ -27,6 +29,10 @@ pub struct Access {
     pub facts: BTreeMap<String, String>,
     /// The longest wait for one answer.
     pub timeout: Duration,
+    /// Machines that no API lists: for the provider `ssh` alone.
+    pub machines: Vec<Machine>,
+    /// How they are reached; `None` where nobody can.
+    pub shell: Option<Arc<dyn Shell>>,
 }
 
 impl Access {
@@ -38,6 +44,8 @@ impl Access {
             base_url: None,
             facts: BTreeMap::new(),
             timeout: Duration::from_secs(30),
+            machines: Vec::new(),
+            shell: None,
         }
     }
 
@@ -105,6 +113,12 @@ pub enum Part<T> {
         rows: Vec<T>,
         problems: Vec<Problem>,
     },
+    /// Some were asked for, each by itself, and of the others nothing was learnt: they stay as they are known.
+    /// `unheard` are those others, as they stand where nothing better is known of them.
+    Pieces {
+        rows: Vec<T>,
+        unheard: Vec<T>,
+    },
     /// No row was learnt; nothing known changes.
     Failed(ProviderError),
 }
@@ -116,8 +130,8 @@ impl<T> Part<T> {
 
     pub fn rows(&self) -> &[T] {
         match self {
-            Part::Listed { rows, .. } => rows,
-            _ => &[],
+            Part::Listed { rows, .. } | Part::Pieces { rows, .. } => rows,
+            Part::NotAsked | Part::Failed(_) => &[],
         }
     }
 }
@@ -221,7 +235,7 @@ pub struct Entry {
     /// The built-in billing facts, as TOML.
     pub facts: &'static str,
     /// Makes an account ready. Sends nothing; fails when key, base URL or facts cannot be used.
-    pub connect: fn(&Access) -> Result<std::sync::Arc<dyn Provider>, ProviderError>,
+    pub connect: fn(&Access) -> Result<Arc<dyn Provider>, ProviderError>,
 }
 
 impl Entry {

@@ -79,7 +79,10 @@ fn ls_tells_the_whole_fleet_as_the_contract_says() {
     assert_eq!(llama["market"], "on_demand");
     let spent = &llama["spent"];
     assert!(["amount", "since", "assumed"].iter().all(|key| spent[key].is_string()), "{spent}");
-    assert!(spent["currency"] == "USD" && llama["idle"].is_null());
+    assert_eq!(spent["currency"], "USD");
+    // One look proves work, and never idleness.
+    assert_eq!(llama["idle"]["verdict"], "busy", "{}", llama["idle"]);
+    assert_eq!(llama["idle"]["waste"], serde_json::json!({ "amount": "0", "currency": "USD" }));
     for key in [
         "account",
         "provider",
@@ -483,7 +486,7 @@ fn completions_man_page_and_providers_are_printed() {
     }
     assert!(lab.run(&["man"]).ends_with(0).stdout.contains(".TH rentop"));
     let providers = lab.run(&["providers", "--json"]).ends_with(0).json();
-    assert_eq!(providers["providers"].as_array().unwrap().len(), 3);
+    assert_eq!(providers["providers"].as_array().unwrap().len(), 4);
     let csv = lab.run(&["providers", "--csv"]).ends_with(0).stdout;
     assert!(csv.starts_with("provider,title,"), "{csv}");
 }

@@ -683,7 +683,8 @@ fn keys_of_texts_edit_texts() {
 #[test]
 fn the_ssh_line_is_copied_once_by_a_held_key() {
     let mut story = Story::over(&["me"], "10:00:00");
-    let ssh = SshEndpoint { host: "203.0.113.7".to_owned(), port: 22, user: "root".to_owned(), direct: true };
+    let ssh =
+        SshEndpoint { host: "203.0.113.7".to_owned(), port: Some(22), user: Some("root".to_owned()), direct: true };
     story.lists("me", vec![Instance { ssh: Some(ssh), ..running("a", "1") }]).on("a").effects();
     story.wait_ms(1_000).hold(Key { ..Key::char('y') }, 500, 40, true);
     let copies = story.effects().iter().filter(|effect| matches!(effect, Effect::Copy(_))).count();

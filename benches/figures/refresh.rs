@@ -154,6 +154,8 @@ fn errand(folder: &std::path::Path, served: &[Served]) -> Errand {
             base_url: Some(simulator.url()),
             read_only: false,
             facts: Default::default(),
+            streams: Default::default(),
+            machines: Vec::new(),
         })
         .collect();
     let accounts =

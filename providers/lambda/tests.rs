@@ -178,7 +178,7 @@ fn only_the_first_health_check_is_a_start_time() {
 #[case("bumped", None)]
 fn ssh_is_offered_where_the_instance_can_be_reached(#[case] name: &str, #[case] expected: Option<&str>) {
     let ssh = named(STATES, name).ssh;
-    let shown = ssh.map(|ssh| format!("{}@{}:{}", ssh.user, ssh.host, ssh.port));
+    let shown = ssh.map(|ssh| ssh.place());
     assert_eq!(shown.as_deref(), expected);
 }
 

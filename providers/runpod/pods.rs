@@ -269,8 +269,9 @@ fn telemetry_samples(telemetry: &wire::Telemetry, total: Option<u64>, count: u32
         utilization: share(card.percent_utilization),
         memory_used_bytes: memory_used(card.memory_utilization, total),
         memory_total_bytes: total,
-        temperature_c: card.temperature_celcius,
-        power_watts: card.power_watts,
+        // No card in use is at 0 degrees: that, and whatever is below, says that nothing was measured.
+        temperature_c: card.temperature_celcius.filter(|celsius| *celsius > 0.0),
+        power_watts: card.power_watts.filter(|watts| *watts >= 0.0),
         ..GpuSample::default()
     };
     let cards = telemetry.individual_gpu_metrics.as_deref().unwrap_or_default();

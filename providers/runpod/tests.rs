@@ -213,7 +213,7 @@ fn an_old_address_is_not_offered_and_the_run_began_by_its_uptime() {
 #[case(json!("odd"), None)]
 fn ssh_is_offered_where_it_reaches(#[case] ssh: Value, #[case] expected: Option<(&str, u16, bool)>) {
     let endpoint = pod(json!({ "ssh": ssh })).ssh;
-    assert_eq!(endpoint.as_ref().map(|end| (end.host.as_str(), end.port, end.direct)), expected);
+    assert_eq!(endpoint.as_ref().map(|end| (end.host.as_str(), end.port.unwrap(), end.direct)), expected);
 }
 
 /// COST-14: `cost` is for the whole instance.
@@ -395,6 +395,31 @@ fn old_telemetry_is_shown_with_its_age_but_never_that_of_another_run() {
     let usage = pod_with(json!({ "runtime": null }), Some(&telemetry("2026-11-30T08:40:00Z"))).usage.unwrap();
     assert_eq!((usage.as_of.to_string().as_str(), usage.gpus[0].power_watts), ("2026-11-30T08:40:00Z", Some(401.5)));
     assert_eq!(pod_with(json!({ "runtime": null }), Some(&telemetry("2026-11-27T08:40:00Z"))).usage, None);
+}
+
+/// What is null, missing or negative was not measured; what is 0 was.
+#[rstest]
+#[case(json!({ "percentUtilization": null, "memoryUtilization": 0, "temperatureCelcius": null, "powerWatts": null }), [None, Some(0.0), None, None])]
+#[case(json!({ "percentUtilization": 0 }), [Some(0.0), None, None, None])]
+#[case(json!({ "percentUtilization": 0, "memoryUtilization": -1, "temperatureCelcius": -1, "powerWatts": -1 }), [Some(0.0), None, None, None])]
+#[case(json!({ "percentUtilization": 0, "temperatureCelcius": 0, "powerWatts": 0 }), [Some(0.0), None, None, Some(0.0)])]
+fn what_was_not_measured_is_not_known(#[case] card: Value, #[case] expected: [Option<f64>; 4]) {
+    let text = json!({ "time": "2026-11-30T08:59:30Z", "individualGpuMetrics": [card] }).to_string();
+    let extra = Extra { telemetry: Some(serde_json::from_str(&text).unwrap()), ..Extra::default() };
+    let usage = pod_with(json!({}), Some(&extra)).usage.unwrap();
+    let card = &usage.gpus[0];
+    let memory = card.memory_used_bytes.map(|bytes| bytes as f64);
+    assert_eq!([card.utilization, memory, card.temperature_c, card.power_watts], expected);
+}
+
+#[rstest]
+#[case(json!({ "individualGpuMetrics": [{}], "averageGpuMetrics": {} }))]
+#[case(json!({ "individualGpuMetrics": [{ "percentUtilization": -1 }], "averageGpuMetrics": null }))]
+#[case(json!({ "individualGpuMetrics": null }))]
+fn telemetry_without_a_figure_is_no_look(#[case] mut told: Value) {
+    told["time"] = json!("2026-11-30T08:59:30Z");
+    let extra = Extra { telemetry: Some(serde_json::from_str(&told.to_string()).unwrap()), ..Extra::default() };
+    assert_eq!(pod_with(json!({}), Some(&extra)).usage, None);
 }
 
 #[test]

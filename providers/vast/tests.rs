@@ -307,6 +307,28 @@ async fn figures_are_read_while_it_runs_and_odd_ones_are_not_known() {
     assert_eq!((odd.gpus[0].utilization, odd.cpu), (None, Some(0.973)));
 }
 
+/// Null, missing and negative are not known, and nothing known is no look; 0 is a figure.
+#[rstest]
+#[case(json!({}), None)]
+#[case(json!({ "gpu_util": null, "gpu_temp": null, "cpu_util": null, "mem_usage": null }), None)]
+#[case(json!({ "gpu_util": -1, "gpu_temp": -1, "cpu_util": -1, "mem_usage": -1, "mem_limit": 64 }), None)]
+#[case(json!({ "gpu_util": {}, "cpu_util": "x" }), None)]
+#[case(json!({ "gpu_util": 0 }), Some((Some(0.0), None)))]
+#[case(json!({ "gpu_util": -1, "cpu_util": 0.5 }), Some((None, Some(0.5))))]
+#[case(json!({ "gpu_util": 0, "cpu_util": 50 }), Some((Some(0.0), Some(0.5))))]
+#[case(json!({ "gpu_util": 90, "actual_status": "exited" }), None)]
+#[case(json!({ "gpu_util": 90, "actual_status": null }), None)]
+#[tokio::test]
+async fn what_the_host_does_not_tell_is_not_known(
+    #[case] more: Value,
+    #[case] expected: Option<(Option<f64>, Option<f64>)>,
+) {
+    let mut row = json!({ "id": 1, "actual_status": "running", "intended_status": "running", "num_gpus": 1 });
+    row.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let usage = only(row).await.usage;
+    assert_eq!(usage.map(|usage| (usage.gpus[0].utilization, usage.cpu)), expected);
+}
+
 /// SSH-02, API-14: no port yet, a proxy, a port of its own; nothing of what does not run.
 #[rstest]
 #[case(json!({"ports": null}), None)]
@@ -326,8 +348,9 @@ async fn ssh_goes_to_its_own_port_or_to_the_proxy(#[case] more: Value, #[case] e
     });
     row.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     let ssh = only(row).await.ssh.map(|ssh| {
-        assert_eq!(ssh.user, "root");
-        format!("{}:{} {}", ssh.host, ssh.port, if ssh.direct { "direct" } else { "proxy" })
+        let place = ssh.place();
+        let place = place.strip_prefix("root@").expect("the user is root");
+        format!("{place} {}", if ssh.direct { "direct" } else { "proxy" })
     });
     assert_eq!(ssh.as_deref(), expected);
 }

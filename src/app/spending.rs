@@ -102,7 +102,7 @@ impl Former {
 fn listed<T>(part: &Part<T>) -> &[T] {
     match part {
         Part::Listed { rows, .. } => rows,
-        _ => &[],
+        Part::NotAsked | Part::Pieces { .. } | Part::Failed(_) => &[],
     }
 }
 

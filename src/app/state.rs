@@ -61,6 +61,8 @@ pub struct World {
     pub remembered: bool,
     /// Runs one command and ends: polls and acts also beside a collector, but leaves writing the fleet to it.
     pub one_shot: bool,
+    /// Such a one that looks into machines over `ssh` all the same.
+    pub probes: bool,
     /// Nothing that changes anything is sent, on any path.
     pub read_only: bool,
     /// User and host, for the record of actions.
@@ -95,6 +97,7 @@ impl World {
             ledger_notices: Vec::new(),
             remembered: false,
             one_shot: false,
+            probes: false,
             read_only,
             by,
             gauges: Gauges::default(),
@@ -112,9 +115,9 @@ impl World {
         super::update::track_billing(self);
     }
 
-    /// This process opens streams: it collects, and goes on doing so.
+    /// This process opens streams: it collects, and goes on doing so, or was started for it.
     pub fn streams_open(&self) -> bool {
-        self.collects() && !self.one_shot
+        (self.collects() && !self.one_shot) || self.probes
     }
 
     /// The action under way on a resource, if any.

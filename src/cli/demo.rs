@@ -16,6 +16,7 @@ use crate::config::{AccountConfig, Config, KeySource, Language, Places};
 use crate::ledger::{Ledger, LedgerError};
 use crate::rules::matcher::Matcher;
 use crate::rules::settings::{ProjectRule, Rules};
+use crate::rules::streams::Consent;
 use crate::runtime::clock;
 
 pub fn run(common: &Common) -> Result<Exit, Stop> {
@@ -42,6 +43,9 @@ pub fn run(common: &Common) -> Result<Exit, Stop> {
             base_url: Some(simulator.url()),
             read_only: false,
             facts: BTreeMap::new(),
+            // Its machines have no address that is theirs.
+            streams: Consent::Never,
+            machines: Vec::new(),
         })
         .collect();
     let config = Config { accounts, ..config };

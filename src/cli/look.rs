@@ -11,10 +11,19 @@ use crate::runtime::errand::Errand;
 /// Looks at every account: from the ledger where that is younger than one interval, else by asking. What is
 /// to be done after it comes before the ledger is given back.
 pub fn visit<T>(setup: &Setup, then: impl AsyncFnOnce(&mut Errand) -> Result<T, Stop>) -> Result<(T, State), Stop> {
+    visit_as(setup, Kind::OneShot, then)
+}
+
+/// The same for a command of some kind.
+pub fn visit_as<T>(
+    setup: &Setup,
+    kind: Kind,
+    then: impl AsyncFnOnce(&mut Errand) -> Result<T, Stop>,
+) -> Result<(T, State), Stop> {
     let _log = setup::log(&setup.places.state_dir);
     let runtime = setup::runtime()?;
     let visited = runtime.block_on(async {
-        let Program { state, performer, inbox } = setup.program(Kind::OneShot)?;
+        let Program { state, performer, inbox } = setup.program(kind)?;
         let mut errand = Errand::new(state, performer, inbox);
         errand.start();
         let looked = errand.run_until(|state| settled(state, None, clock::now())).await;
@@ -43,7 +52,9 @@ pub fn settled(state: &State, only: Option<&str>, now: Timestamp) -> bool {
     world.remembered
         && world.collector.is_some()
         && accounts.all(|account| {
-            let asked = account.pacing.in_flight.is_none() && world.due(account, now).is_none_or(|at| at > now);
+            let pacing = &account.pacing;
+            let wanted = pacing.in_flight.is_some() || pacing.wanted;
+            let asked = !wanted && world.due(account, now).is_none_or(|at| at > now);
             account.trouble.is_some() || asked
         })
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use providers::model::{Attachment, Component, Instance, Market, Rates, StorageItem};
-use providers::money::{Burn, Currency, Rate};
+use providers::model::{Attachment, Component, Instance, Market, Phase, Rates, StorageItem};
+use providers::money::{Burn, Currency, Money, Rate};
 use providers::usage::UsageSource;
 use rust_decimal::Decimal;
 use serde::Serialize;
@@ -18,6 +18,7 @@ use crate::app::state::{State, World};
 use crate::rules::fleet::{Account, Known};
 use crate::rules::runway;
 use crate::rules::spend::RowSums;
+use crate::rules::usage::Verdict;
 use crate::runtime::clock;
 
 pub fn run(common: &Common, output: Output) -> Result<Exit, Stop> {
@@ -81,7 +82,7 @@ struct InstanceLine {
     created_at: Option<Timestamp>,
     started_at: Option<Timestamp>,
     usage: Option<UsageLine>,
-    idle: Option<()>,
+    idle: IdleLine,
     spent: Option<SpentLine>,
     checkpoint: CheckpointLine,
     next: Option<NextLine>,
@@ -129,6 +130,19 @@ struct GpuUse {
 }
 
 #[derive(Serialize)]
+struct IdleLine {
+    verdict: &'static str,
+    since: Option<Timestamp>,
+    waste: Option<IdleWaste>,
+}
+
+#[derive(Serialize)]
+struct IdleWaste {
+    amount: String,
+    currency: Currency,
+}
+
+#[derive(Serialize)]
 struct SpentLine {
     amount: String,
     /// When this rental begins in the books.
@@ -150,9 +164,9 @@ struct NextLine {
 
 #[derive(Serialize)]
 struct SshLine {
-    user: String,
+    user: Option<String>,
     host: String,
-    port: u16,
+    port: Option<u16>,
 }
 
 #[derive(Serialize)]
@@ -293,7 +307,7 @@ fn instance_line(world: &World, known: &Known<Instance>, now: Timestamp) -> Inst
         rate: rate_line(&known.rates()),
         created_at: row.created_at,
         started_at: row.started_at,
-        usage: row.usage.as_ref().map(|usage| UsageLine {
+        usage: world.usage(known).map(|usage| UsageLine {
             as_of: usage.as_of,
             source: usage.source,
             gpus: usage
@@ -309,7 +323,7 @@ fn instance_line(world: &World, known: &Known<Instance>, now: Timestamp) -> Inst
                 })
                 .collect(),
         }),
-        idle: None,
+        idle: idle_line(world, known, now),
         spent: spent(world, known, now),
         checkpoint: CheckpointLine { verified_at: None },
         next: row.ends_at.map(|at| NextLine { what: "provider_end", at }),
@@ -321,6 +335,30 @@ fn instance_line(world: &World, known: &Known<Instance>, now: Timestamp) -> Inst
         mine: world.settings.mine(&provider, &known.identity, row),
         provider: provider.to_string(),
     }
+}
+
+/// Whether it works. Waste is not known where that is not, or where it has no price.
+fn idle_line(world: &World, known: &Known<Instance>, now: Timestamp) -> IdleLine {
+    let (verdict, since) = match world.idleness(&known.identity) {
+        Some(idleness) => (idleness.verdict, idleness.since),
+        None if known.phase() == Phase::Running => (Verdict::Unknown, None),
+        None => (Verdict::NotApplicable, None),
+    };
+    let waste = wasted(known, verdict, since, now);
+    let waste = waste.map(|waste| IdleWaste { amount: six(waste.amount), currency: waste.currency });
+    IdleLine { verdict: verdict.word(), since, waste }
+}
+
+/// What it cost since it does nothing.
+fn wasted(known: &Known<Instance>, verdict: Verdict, since: Option<Timestamp>, now: Timestamp) -> Option<Money> {
+    let burn = known.rates().upper();
+    let [rate] = burn.rates() else { return None };
+    let hours = match (verdict, since) {
+        (Verdict::Unknown, _) | (Verdict::Idle, None) => return None,
+        (Verdict::Idle, Some(since)) => Decimal::from(now.duration_since(since).as_secs().max(0)) / Decimal::from(3600),
+        _ => Decimal::ZERO,
+    };
+    rate.over_hours(hours)
 }
 
 /// What the present rental cost so far; `None` while the books do not tell, or no price is known.
@@ -413,6 +451,7 @@ fn table(listing: &Listing, csv: bool) -> Table {
         "PHASE",
         "GPU",
         " UTIL",
+        "IDLE",
         " RATE/H",
         "ESTIMATED",
         "CURRENCY",
@@ -438,6 +477,7 @@ fn table(listing: &Listing, csv: bool) -> Table {
             line.phase.to_owned(),
             or_dash(gpu),
             or_dash(use_now),
+            line.idle.verdict.to_owned(),
             rate(&line.rate.total, line.rate.estimated),
             estimated(line.rate.estimated),
             or_dash(line.rate.currency.map(|currency| currency.to_string())),
@@ -453,6 +493,7 @@ fn table(listing: &Listing, csv: bool) -> Table {
             line.kind.to_owned(),
             or_dash(line.size_gib.as_ref().map(|size| format!("{size} GiB"))),
             or_dash(None),
+            or_dash(None),
             rate(&line.rate.total, line.rate.estimated),
             estimated(line.rate.estimated),
             or_dash(line.rate.currency.map(|currency| currency.to_string())),
@@ -464,7 +505,10 @@ fn table(listing: &Listing, csv: bool) -> Table {
 
 #[cfg(test)]
 mod tests {
+    use rstest::rstest;
+
     use super::*;
+    use crate::rules::samples::{at, identity, instance};
 
     #[test]
     fn rounded_parts_add_up_to_their_total() {
@@ -485,6 +529,28 @@ mod tests {
         let line = rate_line(&Rates::known().with(Component::Compute, rate).with_missing());
         assert_eq!((line.total.as_deref(), line.compute.as_deref()), (Some("1.5"), Some("1.5")));
         assert_eq!((line.storage, line.other, line.complete), (None, None, false));
+    }
+
+    #[rstest]
+    #[case::idle("2", Verdict::Idle, Some("08:30:00"), Some("3"))]
+    #[case::idle_since_a_time_to_come("2", Verdict::Idle, Some("10:30:00"), Some("0"))]
+    #[case::busy("2", Verdict::Busy, None, Some("0"))]
+    #[case::waiting_is_a_hint("2", Verdict::Waiting, Some("08:30:00"), Some("0"))]
+    #[case::not_known("2", Verdict::Unknown, None, None)]
+    #[case::no_price("", Verdict::Idle, Some("08:30:00"), None)]
+    fn waste_is_what_it_cost_since_it_does_nothing(
+        #[case] price: &str,
+        #[case] verdict: Verdict,
+        #[case] since: Option<&str>,
+        #[case] expected: Option<&str>,
+    ) {
+        let mut row = instance("a", Phase::Running, if price.is_empty() { "1" } else { price });
+        if price.is_empty() {
+            row.rates = Rates::unknown();
+        }
+        let known = Known::new(identity("team", "a"), row, at("08:00:00"));
+        let waste = wasted(&known, verdict, since.map(at), at("10:00:00"));
+        assert_eq!(waste.map(|waste| six(waste.amount)).as_deref(), expected);
     }
 
     proptest::proptest! {

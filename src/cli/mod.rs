@@ -14,6 +14,7 @@ mod setup;
 mod spend;
 mod storage;
 mod table;
+mod top;
 mod watch;
 
 use std::fmt::Display;
@@ -94,6 +95,8 @@ pub enum Command {
     Demo,
     /// All instances and storage, once.
     Ls(Output),
+    /// Every GPU, once: use, memory, temperature, power, and whether its machine works.
+    Top(top::TopArgs),
     /// What was spent: billed by the provider, counted from looks, or assumed between them.
     Spend(spend::SpendArgs),
     /// The books as CSV in the columns of FOCUS 1.2 (FinOps Open Cost and Usage Specification).
@@ -185,6 +188,7 @@ fn dispatch(args: Args) -> Result<Exit, Stop> {
         None => screen::run(&common),
         Some(Command::Demo) => demo::run(&common),
         Some(Command::Ls(output)) => ls::run(&common, output),
+        Some(Command::Top(args)) => top::run(&common, &args),
         Some(Command::Spend(args)) => spend::run(&common, &args),
         Some(Command::Export(args)) => export::run(&common, &args),
         Some(Command::Storage(output)) => storage::run(&common, output),

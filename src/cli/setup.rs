@@ -1,6 +1,7 @@
 //! From flags, environment and config to a program that can run.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use providers::model::ProviderName;
 
@@ -10,9 +11,11 @@ use crate::app::state::{Fixed, OfferedAccount, State, View, World};
 use crate::config::{self, Config, ConfigError, KeySource, Language, Mistake, Places};
 use crate::rules::fleet::Account;
 use crate::rules::memory::Owner;
+use crate::rules::streams::Consent;
 use crate::runtime::accounts::Accounts;
 use crate::runtime::effects::Performer;
 use crate::runtime::keeper::Keeper;
+use crate::runtime::shell::OwnSsh;
 use crate::runtime::streams::{self, Streams};
 use crate::runtime::{Inbox, clock, preferences};
 use crate::ui::{Look, text};
@@ -35,6 +38,8 @@ pub enum Kind {
     Watch,
     /// One command, and out.
     OneShot,
+    /// The same, which looks into machines over `ssh`.
+    Probe,
 }
 
 /// The parts of a program that is ready to run.
@@ -96,7 +101,11 @@ impl Setup {
             })
             .collect();
         let mut world = World::new(accounts, self.config.rules.clone(), self.read_only, by, now);
-        world.one_shot = kind == Kind::OneShot;
+        world.one_shot = matches!(kind, Kind::OneShot | Kind::Probe);
+        world.probes = kind == Kind::Probe;
+        for account in self.config.accounts.iter().filter(|account| account.streams != Consent::Unasked) {
+            world.streams.ordain(&account.name, account.streams);
+        }
         world.use_zone(self.config.timezone.clone());
         let fixed = Fixed {
             demo: kind == Kind::Demo,
@@ -115,16 +124,17 @@ impl Setup {
             preferences::load(file).apply(&mut view);
         }
         let (inbox, outbox) = Inbox::new();
-        let keeper = Keeper::start(self.places.state_dir.clone(), owner, outbox.clone(), kind != Kind::OneShot)
+        let keeper = Keeper::start(self.places.state_dir.clone(), owner, outbox.clone(), !world.one_shot)
             .map_err(Stop::failed)?;
         keeper.use_zone(self.config.timezone.clone());
-        let accounts = Accounts::new(self.config.accounts.iter().cloned());
         let known_hosts = self.places.state_dir.join(streams::KNOWN_HOSTS);
         let streams = Streams::new(known_hosts, outbox.clone()).by(match kind {
             // It sends nothing beyond this machine, whatever addresses its machines have.
             Kind::Demo => None,
             _ => Some(streams::program(std::env::var_os("RENTOP_SSH"))),
         });
+        let accounts = Accounts::reached_by(Arc::new(OwnSsh::new(&self.places.state_dir, &streams)));
+        self.config.accounts.iter().for_each(|account| accounts.add(account.clone()));
         let performer = Performer { accounts, keeper, streams, outbox, read_only: self.read_only, preferences: kept };
         Ok(Program { state: State { world, view, leaving: false }, performer, inbox })
     }
@@ -161,7 +171,7 @@ impl Setup {
             .into_iter()
             .filter_map(|account| match account.key {
                 KeySource::Env(variable) => Some((account.provider.title.to_owned(), variable)),
-                KeySource::Command(_) | KeySource::File(_) => None,
+                KeySource::Command(_) | KeySource::File(_) | KeySource::NotNeeded => None,
             })
             .zip(1..=9)
             .map(|((provider, variable), number)| OfferedAccount { number, provider, variable })

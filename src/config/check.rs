@@ -12,10 +12,11 @@ use rust_decimal::Decimal;
 
 use super::file::{Document, Mistake, Node, Section, did_you_mean, nearest, quote};
 use super::keys::KeySource;
-use super::{AccountConfig, Config, KeyWish, Notice, pending};
+use super::{AccountConfig, Config, KeyWish, Notice, idle, machine, pending};
 use crate::rules::matcher::{Glob, LabelPattern, Matcher};
 use crate::rules::settings::ProjectRule;
 use crate::rules::spend::Fx;
+use crate::rules::streams::Consent;
 
 pub(super) const ROOT: &[&str] = &[
     "timezone",
@@ -28,16 +29,20 @@ pub(super) const ROOT: &[&str] = &[
     "account",
     "project",
     "protect",
+    "idle",
     "budget",
     "notify",
     "checkpoint",
 ];
 pub(super) const FX: &[&str] = &["usd", "as_of"];
 pub(super) const ACCOUNT: &[&str] =
-    &["provider", "name", "key_env", "key_cmd", "key_file", "base_url", "read_only", "facts"];
+    &["provider", "name", "key_env", "key_cmd", "key_file", "base_url", "read_only", "facts", "ssh", "machine"];
 pub(super) const PROJECT: &[&str] = &["name", "match"];
 pub(super) const PROTECT: &[&str] = &["match"];
 pub(super) const MATCH: &[&str] = &["name", "account", "provider", "label"];
+
+/// Whether an account's machines are looked into over `ssh`.
+const STREAMS: &[&str] = &["ask", "always", "never"];
 
 /// The longest name of an account, project, budget or channel, in characters.
 const NAME: usize = 64;
@@ -97,6 +102,8 @@ fn sections(root: &Section<'_>, folder: &Path, registry: Registry) -> Checked {
         .iter()
         .filter_map(|section| section.need("match").and_then(|node| matcher(&node, &names)))
         .collect();
+
+    idle::rules(&tables(root, "idle", idle::IDLE), &names, &mut config.rules);
 
     let mut holds_secrets = false;
     if let Some(node) = root.get("awake") {
@@ -166,7 +173,7 @@ impl<'d> Names<'d> {
 }
 
 /// A name that can stand in a line of a table and in a path.
-fn name<'d>(node: &Node<'d>) -> Option<&'d str> {
+pub(super) fn name<'d>(node: &Node<'d>) -> Option<&'d str> {
     let text = node.text()?;
     let wrong = if text != providers::text::clean(text) {
         "has blanks around it or characters that cannot be shown"
@@ -248,21 +255,33 @@ pub(super) fn decimal(text: &str) -> Option<Decimal> {
 fn account<'d>(section: &Section<'d>, folder: &Path, names: &mut Names<'d>) -> Option<AccountConfig> {
     let provider = section.need("provider").and_then(|node| check_provider(&node, names.registry));
     let name = names.unique(section);
-    let key = key_source(section, folder);
+    // Machines that no API lists need no key: the person's own `ssh` has its own.
+    let own_machines = provider.is_some_and(|entry| entry.name == providers::ssh::NAME);
+    let key = if own_machines { no_key(section) } else { key_source(section, folder) };
     let base_url = section.get("base_url").and_then(|node| base_url(&node));
     let read_only = section.get("read_only").and_then(|node| node.flag()).unwrap_or(false);
     let facts = section.get("facts").and_then(|node| node.free_section());
     let facts = facts.map(|facts| check_facts(&facts, provider)).unwrap_or_default();
-    Some(AccountConfig { provider: provider?, name: AccountName::from(name?), key: key?, base_url, read_only, facts })
+    let streams = section.get("ssh").and_then(|node| node.word(STREAMS).map(|word| (node, word)));
+    if let Some((node, _)) = streams.as_ref().filter(|(_, word)| own_machines && *word != "always") {
+        node.refuse("these machines are known over ssh alone; leave this out");
+    }
+    let streams = match streams {
+        Some((_, "always")) => Consent::Always,
+        Some((_, "never")) => Consent::Never,
+        _ if own_machines => Consent::Always,
+        _ => Consent::Unasked,
+    };
+    let machines = machine::machines(section, own_machines);
+    let (provider, name, key) = (provider?, AccountName::from(name?), key?);
+    Some(AccountConfig { provider, name, key, base_url, read_only, facts, streams, machines })
 }
 
 /// The registry's entry of a provider that is named.
 pub(super) fn check_provider(node: &Node<'_>, registry: Registry) -> Option<&'static Entry> {
     let text = node.text()?;
     let entry = registry.iter().copied().find(|entry| entry.name == text);
-    if entry.is_none() && text == "ssh" {
-        node.refuse("`ssh`, machines without a provider, is not supported yet");
-    } else if entry.is_none() {
+    if entry.is_none() {
         let known: Vec<&str> = registry.iter().map(|entry| entry.name).collect();
         node.refuse(format!("no provider `{}`; {}", quote(text), did_you_mean(text, &known, "there are")));
     }
@@ -278,6 +297,14 @@ pub(super) fn check_account(node: &Node<'_>, names: &Names<'_>) -> Option<Accoun
     }
     node.refuse(format!("no account `{}`; {}", quote(text), did_you_mean(text, &names.accounts, "there are")));
     None
+}
+
+/// Sees to it that no key source stands where none is used.
+fn no_key(section: &Section<'_>) -> Option<KeySource> {
+    for node in ["key_env", "key_cmd", "key_file", "base_url", "facts"].iter().filter_map(|key| section.get(key)) {
+        node.refuse_key("these machines have no API, so this means nothing");
+    }
+    Some(KeySource::NotNeeded)
 }
 
 fn key_source(section: &Section<'_>, folder: &Path) -> Option<KeySource> {
@@ -396,6 +423,11 @@ fn project<'d>(section: &Section<'d>, names: &Names<'d>) -> Option<ProjectRule> 
 
 fn matcher(node: &Node<'_>, names: &Names<'_>) -> Option<Matcher> {
     let section = node.section(MATCH)?;
+    matcher_in(&section, names)
+}
+
+/// The conditions of a match but for `project`.
+pub(super) fn matcher_in(section: &Section<'_>, names: &Names<'_>) -> Option<Matcher> {
     if section.is_empty() {
         section.refuse("empty; to take everything write { name = \"*\" }");
         return None;

@@ -228,6 +228,19 @@ impl<'d> Node<'d> {
         }
     }
 
+    /// A number without quotes.
+    pub fn number(&self) -> Option<f64> {
+        let number = match self.value {
+            DeValue::Integer(integer) => i64::from_str_radix(integer.as_str(), integer.radix()).ok().map(|n| n as f64),
+            DeValue::Float(float) => float.as_str().parse().ok(),
+            _ => return self.other_than("a number without quotes"),
+        };
+        number.filter(|number: &f64| number.is_finite()).or_else(|| {
+            self.refuse("no number that can be read");
+            None
+        })
+    }
+
     pub fn is_table(&self) -> bool {
         self.value.is_table()
     }

@@ -31,6 +31,8 @@ pub enum KeySource {
     Command(Vec<String>),
     /// A file that only its owner can read; a leading `~/` is the home folder.
     File(PathBuf),
+    /// There is nothing to open with a key.
+    NotNeeded,
 }
 
 /// Names the source. Arguments of a command are left out: somebody may have put a secret there.
@@ -40,6 +42,7 @@ impl fmt::Display for KeySource {
             KeySource::Env(variable) => write!(f, "key_env {}", clean(variable)),
             KeySource::Command(words) => write!(f, "key_cmd {}", program(words)),
             KeySource::File(path) => write!(f, "key_file {}", shown(path)),
+            KeySource::NotNeeded => f.write_str("no key"),
         }
     }
 }
@@ -105,6 +108,9 @@ impl KeySource {
         home: Option<&Path>,
         limit: Duration,
     ) -> Result<SecretString, KeyError> {
+        if *self == KeySource::NotNeeded {
+            return Ok(SecretString::default());
+        }
         let source = async {
             match self {
                 KeySource::Env(variable) => match environment(variable) {
@@ -117,6 +123,7 @@ impl KeySource {
                     Some(path) => contents(&path).await,
                     None => Err(KeyErrorKind::NoHome),
                 },
+                KeySource::NotNeeded => Ok(Zeroizing::default()),
             }
         };
         let bytes = tokio::time::timeout(limit, source).await;

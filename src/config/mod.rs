@@ -1,12 +1,14 @@
 //! The user's config file, checked, and what belongs to it: key sources, places on disk, the language.
 //!
 //! `file` knows the document and its places, `check` turns it into [`Config`], `pending` checks the sections
-//! that nothing acts on yet. Nothing here polls, draws or keeps a key: sources are read when they are asked.
+//! that nothing acts on yet, `idle` and `machine` have a kind of section each. Nothing here polls, draws or keeps a key: sources are read when they are asked.
 
 mod check;
 mod file;
+mod idle;
 mod keys;
 mod language;
+mod machine;
 pub mod offers;
 mod pending;
 mod places;
@@ -23,10 +25,12 @@ use jiff::tz::TimeZone;
 use providers::model::AccountName;
 use providers::money::Currency;
 use providers::provider::{Access, Entry};
+use providers::ssh::Machine;
 use secrecy::SecretString;
 
 use crate::rules::settings::Rules;
 use crate::rules::spend::{Exchange, Fx};
+use crate::rules::streams::Consent;
 
 pub use file::Mistake;
 pub use keys::{KeyError, KeyErrorKind, KeySource};
@@ -103,6 +107,10 @@ pub struct AccountConfig {
     pub read_only: bool,
     /// Corrections of the provider's billing facts; checked.
     pub facts: BTreeMap<String, String>,
+    /// Whether its machines may be looked into over `ssh`; `Unasked` leaves it to what was said, or is asked.
+    pub streams: Consent,
+    /// Machines that no API lists; none but for the provider `ssh`.
+    pub machines: Vec<Machine>,
 }
 
 impl AccountConfig {
@@ -112,6 +120,7 @@ impl AccountConfig {
             key,
             base_url: self.base_url.clone(),
             facts: self.facts.clone(),
+            machines: self.machines.clone(),
             ..Access::new(self.provider.name, self.name.as_str(), "")
         }
     }
@@ -120,19 +129,21 @@ impl AccountConfig {
 /// By hand, as a registry entry has no equality of its own: its name is unique.
 impl PartialEq for AccountConfig {
     fn eq(&self, other: &Self) -> bool {
-        let AccountConfig { provider, name, key, base_url, read_only, facts } = self;
+        let AccountConfig { provider, name, key, base_url, read_only, facts, streams, machines } = self;
         provider.name == other.provider.name
             && *name == other.name
             && *key == other.key
             && *base_url == other.base_url
             && *read_only == other.read_only
             && *facts == other.facts
+            && *streams == other.streams
+            && *machines == other.machines
     }
 }
 
 impl fmt::Debug for AccountConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let AccountConfig { provider, name, key, base_url, read_only, facts } = self;
+        let AccountConfig { provider, name, key, base_url, read_only, facts, streams, machines } = self;
         f.debug_struct("AccountConfig")
             .field("provider", &provider.name)
             .field("name", name)
@@ -140,6 +151,8 @@ impl fmt::Debug for AccountConfig {
             .field("base_url", base_url)
             .field("read_only", read_only)
             .field("facts", facts)
+            .field("streams", streams)
+            .field("machines", machines)
             .finish()
     }
 }
@@ -290,6 +303,8 @@ fn offered(environment: &Environment, registry: check::Registry) -> Vec<AccountC
             base_url: None,
             read_only: false,
             facts: BTreeMap::new(),
+            streams: Consent::default(),
+            machines: Vec::new(),
         })
     };
     registry.iter().filter_map(account).collect()

@@ -6,8 +6,11 @@ use super::*;
 use crate::rules::matcher::Matcher;
 use crate::rules::samples;
 use crate::rules::settings::Settings;
+use crate::rules::usage::IdleRule;
 use proptest::prelude::*;
-use providers::model::{Instance, Phase, ProviderName};
+use providers::gpu::Gpus;
+use providers::model::{Instance, Phase, ProviderName, SshEndpoint};
+use providers::money::Rate;
 use rstest::rstest;
 
 const FACTS: &str = r#"
@@ -17,7 +20,7 @@ static RUNPOD: Entry = Entry { facts: FACTS, key_env: &["RUNPOD_API_KEY"], ..pro
 static VAST: Entry = Entry { facts: "", key_env: &["VAST_API_KEY", "VASTAI_KEY"], ..providers::vast::ENTRY };
 static LAMBDA: Entry = Entry { facts: "", key_env: &["LAMBDA_API_KEY"], ..providers::lambda::ENTRY };
 /// The real ones with facts and variables of the tests' own, so that a new fact breaks none of them.
-static REGISTRY: &[&Entry] = &[&RUNPOD, &VAST, &LAMBDA];
+static REGISTRY: &[&Entry] = &[&RUNPOD, &VAST, &LAMBDA, &providers::ssh::ENTRY];
 
 const FILE: &str = "/home/u/config.toml";
 
@@ -91,6 +94,8 @@ fn every_key_is_read() {
         base_url: None,
         read_only: false,
         facts: BTreeMap::new(),
+        streams: Consent::Unasked,
+        machines: Vec::new(),
     };
     let facts = BTreeMap::from([("volume_stopped_per_gb_month".to_owned(), "0.25".to_owned())]);
     let words = ["pass", "show it", "vast key"].map(str::to_owned).to_vec();
@@ -171,7 +176,7 @@ fn windows_line_ends_and_a_byte_order_mark_change_nothing() {
 )]
 #[case::key_that_toml_quotes(
     "\"a b\" = 1",
-    "1:1: \"a b\": unknown key; known here: timezone, currency, awake, mine, mouse, keys, fx, account, project, protect, budget, notify, checkpoint"
+    "1:1: \"a b\": unknown key; known here: timezone, currency, awake, mine, mouse, keys, fx, account, project, protect, idle, budget, notify, checkpoint"
 )]
 #[case::after_wide_characters(
     "mine = [\"人民币\", 5]",
@@ -274,11 +279,7 @@ fn second_account(lines: &str) -> String {
 #[case::provider("provider = \"lamda\"", "6:12: account[1].provider: no provider `lamda`; did you mean `lambda`?")]
 #[case::provider_far_off(
     "provider = \"hetzner\"",
-    "6:12: account[1].provider: no provider `hetzner`; there are: runpod, vast, lambda"
-)]
-#[case::ssh(
-    "provider = \"ssh\"",
-    "6:12: account[1].provider: `ssh`, machines without a provider, is not supported yet"
+    "6:12: account[1].provider: no provider `hetzner`; there are: runpod, vast, lambda, ssh"
 )]
 #[case::name_twice("name = \"one\"", "6:8: account[1].name: `one` is the name of account[0] already")]
 #[case::name_with_slash("name = \"a/b\"", "6:8: account[1].name: `a/b` holds a slash; names are parts of paths")]
@@ -425,8 +426,8 @@ fn an_account_without_a_key_source_is_told_which_there_are() {
     "3:9: checkpoint[0].paths: empty; name what is to be copied\n5:9: checkpoint[0].every: `0m` is no time span such as \"30m\" or \"2h\""
 )]
 #[case(
-    "[[checkpoint]]\nname = \"a\"\npaths = [\"out\"]\nmatch = { provider = \"ssh\" }",
-    "1:1: checkpoint[0].to: missing\n3:10: checkpoint[0].paths[0]: `out` is no absolute path on the instance\n4:22: checkpoint[0].match.provider: `ssh`, machines without a provider, is not supported yet"
+    "[[checkpoint]]\nname = \"a\"\npaths = [\"out\"]\nmatch = { provider = \"shh\" }",
+    "1:1: checkpoint[0].to: missing\n3:10: checkpoint[0].paths[0]: `out` is no absolute path on the instance\n4:22: checkpoint[0].match.provider: no provider `shh`; did you mean `ssh`?"
 )]
 fn what_is_not_in_force_yet_is_checked_and_told(#[case] text: &str, #[case] expected: &str) {
     if expected.is_empty() {
@@ -436,6 +437,165 @@ fn what_is_not_in_force_yet_is_checked_and_told(#[case] text: &str, #[case] expe
     } else {
         assert_eq!(mistakes(text), expected);
     }
+}
+
+const IDLE: &str = r#"
+[[idle]]
+match = { name = "serve-*", project = "chat" }
+after = "2h"
+serving = "idle"
+[[idle]]
+after = "45m"
+gpu_percent = 2.5
+memory_percent = 1
+cpu_percent = 0
+disk_mb_per_s = 0.5
+network_mb_per_s = 20
+"#;
+
+#[test]
+fn what_a_special_rule_leaves_open_is_as_in_the_general_one() {
+    let rules = parse(IDLE).unwrap().rules;
+    let general = IdleRule {
+        window: 45,
+        gpu: 0.025,
+        memory: 0.01,
+        cpu: 0.0,
+        disk: 500_000.0,
+        network: 20_000_000.0,
+        serving_is_idle: false,
+    };
+    assert_eq!(rules.idle_default, general);
+    let [special] = &rules.idle[..] else { panic!("{:?}", rules.idle) };
+    assert_eq!(special.rule, IdleRule { window: 120, serving_is_idle: true, ..general });
+    assert_eq!(special.project.as_deref(), Some("chat"));
+    assert_eq!(Config::default().rules.idle_default, parse("[[idle]]").unwrap().rules.idle_default);
+}
+
+#[rstest]
+#[case("after = \"30s\"", "2:9: idle[0].after: `30s` is no time span of whole minutes from \"1m\" to \"24h\"")]
+#[case("after = \"25h\"", "2:9: idle[0].after: `25h` is no time span of whole minutes from \"1m\" to \"24h\"")]
+#[case("after = 30", "2:9: idle[0].after: expected text in quotes, found a number without quotes")]
+#[case("gpu_percent = 101", "2:15: idle[0].gpu_percent: `101` is not from 0 to 100")]
+#[case("gpu_percent = -1", "2:15: idle[0].gpu_percent: `-1` is not from 0 to 100")]
+#[case("gpu_percent = nan", "2:15: idle[0].gpu_percent: no number that can be read")]
+#[case("cpu_percent = \"20\"", "2:15: idle[0].cpu_percent: expected a number without quotes, found text")]
+#[case("disk_mb_per_s = 1e9", "2:17: idle[0].disk_mb_per_s: `1000000000` is not from 0 to 1000000")]
+#[case("serving = \"busy\"", "2:11: idle[0].serving: `busy` is not known; there are: waiting, idle")]
+#[case("gpu_procent = 5", "2:1: idle[0].gpu_procent: unknown key; did you mean `gpu_percent`?")]
+#[case("match = {}", "2:9: idle[0].match: empty; to take everything write { name = \"*\" }")]
+#[case("match = { projekt = \"x\" }", "2:11: idle[0].match.projekt: unknown key; did you mean `project`?")]
+#[case("[[idle]]", "2:1: idle[1]: idle[0] has no `match` already; give this one a `match`")]
+fn a_mistake_in_an_idle_rule_is_told(#[case] line: &str, #[case] expected: &str) {
+    assert_eq!(mistakes(&format!("[[idle]]\n{line}")), expected);
+}
+
+const OWN: &str = r#"
+[[account]]
+provider = "ssh"
+name = "own"
+[[account.machine]]
+name = "autodl-1"
+host = "connect.example.com"
+user = "root"
+port = 41234
+price = "1.98 CNY"
+price_stopped = "0 CNY"
+gpus = "2x RTX 4090"
+stop = "shutdown -h now"
+release_after_off = "15d"
+labels = { team = "vision" }
+[[account.machine]]
+name = "colleague"
+host = "gpu-box"
+"#;
+
+#[test]
+fn machines_without_a_provider_are_read_and_looked_into() {
+    let config = parse(OWN).unwrap();
+    let [account] = &config.accounts[..] else { panic!("{:?}", config.accounts) };
+    assert_eq!((&account.key, account.streams), (&KeySource::NotNeeded, Consent::Always));
+    let [first, second] = &account.machines[..] else { panic!("{:?}", account.machines) };
+    let price = |amount: &str| Rate::per_hour(dec(amount), Currency::CNY);
+    let expected = Machine {
+        name: "autodl-1".to_owned(),
+        endpoint: SshEndpoint::new("root", "connect.example.com", 41234, true).unwrap(),
+        running: price("1.98"),
+        stopped: price("0"),
+        gpus: Some(Gpus::parse("RTX 4090", Some(2), None)),
+        stop: Some("shutdown -h now".to_owned()),
+        release_after_off: Some(jiff::SignedDuration::from_hours(15 * 24)),
+        labels: BTreeMap::from([("team".to_owned(), "vision".to_owned())]),
+    };
+    assert_eq!(*first, expected);
+    let expected = Machine {
+        name: "colleague".to_owned(),
+        endpoint: SshEndpoint::of_config("gpu-box", None, None).unwrap(),
+        running: None,
+        stopped: None,
+        gpus: None,
+        stop: None,
+        release_after_off: None,
+        labels: BTreeMap::new(),
+    };
+    assert_eq!(*second, expected);
+}
+
+#[rstest]
+#[case::dash(
+    "host = \"-oProxyCommand=x\"",
+    "6:8: account[0].machine[0].host: `-oProxyCommand=x` is no name of a host or of a `Host` of your ssh config"
+)]
+#[case::user("host = \"h\"\nuser = \"a b\"", "7:8: account[0].machine[0].user: `a b` is no name of a user")]
+#[case::port("host = \"h\"\nport = 70000", "7:8: account[0].machine[0].port: `70000` is no port from 1 to 65535")]
+#[case::price(
+    "host = \"h\"\nprice = \"1.98\"",
+    "7:9: account[0].machine[0].price: `1.98` is no price of an hour such as \"1.98 CNY\""
+)]
+#[case::minus(
+    "host = \"h\"\nprice = \"-1 CNY\"",
+    "7:9: account[0].machine[0].price: `-1 CNY` is no price of an hour such as \"1.98 CNY\""
+)]
+#[case::span(
+    "host = \"h\"\nrelease_after_off = \"15\"",
+    "7:21: account[0].machine[0].release_after_off: `15` is no time span of up to a year such as \"15d\""
+)]
+#[case::no_host("", "4:1: account[0].machine[0].host: missing")]
+#[case::twice(
+    "host = \"h\"\n[[account.machine]]\nname = \"m\"\nhost = \"i\"",
+    "8:8: account[0].machine[1].name: `m` is the name of another machine of this account"
+)]
+fn a_mistake_in_a_machine_is_told(#[case] lines: &str, #[case] expected: &str) {
+    let text = format!("[[account]]\nprovider = \"ssh\"\nname = \"own\"\n[[account.machine]]\nname = \"m\"\n{lines}");
+    assert_eq!(mistakes(&text), expected);
+}
+
+#[rstest]
+#[case("provider = \"ssh\"", "1:1: account[0]: no machine; write an [[account.machine]] below it")]
+#[case(
+    "provider = \"ssh\"\nkey_env = \"KEY\"\nssh = \"ask\"\nmachine = [{ name = \"m\", host = \"h\" }]",
+    "4:1: account[0].key_env: these machines have no API, so this means nothing\n5:7: account[0].ssh: these machines are known over ssh alone; leave this out"
+)]
+#[case(
+    "provider = \"vast\"\nkey_env = \"KEY\"\nmachine = [{ name = \"m\", host = \"h\" }]",
+    "5:1: account[0].machine: only accounts of the provider `ssh` name their machines; the others list them"
+)]
+#[case(
+    "provider = \"vast\"\nkey_env = \"KEY\"\nssh = \"yes\"",
+    "5:7: account[0].ssh: `yes` is not known; there are: ask, always, never"
+)]
+fn what_belongs_to_the_other_kind_of_account_is_told(#[case] lines: &str, #[case] expected: &str) {
+    assert_eq!(mistakes(&format!("[[account]]\nname = \"own\"\n{lines}")), expected);
+}
+
+#[rstest]
+#[case("", Consent::Unasked)]
+#[case("ssh = \"ask\"", Consent::Unasked)]
+#[case("ssh = \"always\"", Consent::Always)]
+#[case("ssh = \"never\"", Consent::Never)]
+fn whether_machines_are_looked_into_can_stand_in_the_config(#[case] line: &str, #[case] expected: Consent) {
+    let text = format!("[[account]]\nprovider = \"vast\"\nname = \"a\"\nkey_env = \"KEY\"\n{line}");
+    assert_eq!(parse(&text).unwrap().accounts[0].streams, expected);
 }
 
 mod files {
@@ -496,7 +656,7 @@ mod files {
 
 mod example {
     use super::*;
-    use crate::config::{check, pending};
+    use crate::config::{check, idle, machine, pending};
 
     /// The example with every commented line in force.
     fn uncommented() -> String {
@@ -515,7 +675,7 @@ mod example {
     #[test]
     fn every_example_in_it_can_be_used() {
         let config = parse(&uncommented()).unwrap();
-        assert_eq!(config.accounts.len(), 3);
+        assert_eq!(config.accounts.len(), 4);
         assert_eq!(config.timezone_name, "Asia/Shanghai");
         let told: Vec<_> = config.notices.iter().map(Notice::to_string).collect();
         assert_eq!(told.len(), 4, "{told:?}");
@@ -531,6 +691,9 @@ mod example {
             check::PROJECT,
             check::PROTECT,
             check::MATCH,
+            idle::IDLE,
+            idle::MATCH,
+            machine::MACHINE,
             pending::BUDGET,
             pending::PERIOD,
             pending::SCOPE,
@@ -538,7 +701,7 @@ mod example {
             pending::CHECKPOINT,
         ];
         for key in sections.into_iter().flatten() {
-            let written = [format!("{key} = "), format!("[{key}]")]
+            let written = [format!("{key} = "), format!("[{key}]"), format!(".{key}]")]
                 .iter()
                 .any(|key| text.lines().any(|line| !line.starts_with('#') && line.contains(key.as_str())));
             assert!(written, "{key}");
@@ -590,6 +753,8 @@ fn nearly_right() -> impl Strategy<Value = String> {
         "[[account]]",
         "[[project]]",
         "[[protect]]",
+        "[[idle]]",
+        "[[account.machine]]",
         "[[budget]]",
         "[[notify]]",
         "[[checkpoint]]",
@@ -597,8 +762,32 @@ fn nearly_right() -> impl Strategy<Value = String> {
         "[account]",
     ]);
     let key = prop::sample::select(vec![
-        "timezone", "mine", "provider", "name", "key_env", "key_cmd", "base_url", "facts", "match", "limit", "period",
-        "scope", "url", "paths", "every", "awake", "fx", "CNY", "x",
+        "timezone",
+        "mine",
+        "provider",
+        "name",
+        "key_env",
+        "key_cmd",
+        "base_url",
+        "facts",
+        "match",
+        "limit",
+        "period",
+        "scope",
+        "url",
+        "paths",
+        "every",
+        "awake",
+        "fx",
+        "CNY",
+        "x",
+        "after",
+        "gpu_percent",
+        "serving",
+        "host",
+        "port",
+        "price",
+        "ssh",
     ]);
     let value = prop_oneof![
         "\"[^\"\\\\\\p{C}]{0,12}\"",

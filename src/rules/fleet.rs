@@ -494,17 +494,21 @@ impl Fleet {
             account.skew = Some(now.duration_since(there)).filter(|skew| skew.abs() > SAME_TIME);
         }
         let storage_asked = poll.storage != Part::NotAsked;
+        let whole = !matches!(poll.instances, Part::Pieces { .. });
         let mut consequences = Vec::new();
         let mut problems = self.instances.absorb(&list, poll.instances, &mut consequences);
         let storage_problems = self.storage.absorb(&list, poll.storage, &mut consequences);
         let account = &mut self.accounts[at];
-        account.as_of = Some(now);
         if storage_asked {
             account.storage_problems = storage_problems;
         }
         problems.extend(account.storage_problems.iter().cloned());
-        if problems.is_empty() {
-            account.last_complete = Some(now);
+        // What was learnt of single machines makes no account known as of now.
+        if whole {
+            account.as_of = Some(now);
+            if problems.is_empty() {
+                account.last_complete = Some(now);
+            }
         }
         account.problems = problems;
         account.trouble = None;
@@ -745,6 +749,17 @@ impl<T: Row> Table<T> for BTreeMap<Identity, Known<T>> {
             Part::Failed(error) => {
                 let message = error.kind.to_string();
                 return vec![Problem { request: error.request, field: String::new(), message }];
+            }
+            Part::Pieces { rows, unheard } => {
+                rows.into_iter().for_each(|row| self.sight(list, row, consequences));
+                for row in unheard {
+                    let [first, last] = generations::<T>(list.account, row.id());
+                    let known = self.range(&first..=&last).next().is_some();
+                    if !known && list.earlier.of(&first).is_none() {
+                        self.appear(first, row, list.now, consequences);
+                    }
+                }
+                return Vec::new();
             }
             Part::Listed { rows, problems } => (rows, problems),
         };

@@ -888,3 +888,27 @@ proptest! {
         prop_assert_eq!(fleet.burn(), before);
     }
 }
+
+fn pieces(rows: Vec<Instance>, unheard: Vec<Instance>) -> Poll {
+    Poll { instances: Part::Pieces { rows, unheard }, ..listed(Vec::new()) }
+}
+
+/// What was asked for one by one is taken in one by one: the others stay as they are, and so does the age of all.
+#[test]
+fn pieces_of_an_account_change_only_what_they_hold() {
+    let mut fleet = fleet(&["team"]);
+    fleet.poll("team", listed(vec![running("a"), running("b")]), at("10:00:00"));
+    let account = |fleet: &Fleet| fleet.account(&"team".into()).cloned().unwrap();
+    let unknown = |id: &str| instance(id, Phase::Unknown, "3");
+    let told = pieces(vec![instance("a", Phase::Unreachable, "1")], vec![unknown("b"), unknown("c")]);
+    for at in ["10:01:00", "10:02:00", "10:03:00"].map(at) {
+        assert_eq!(gone(&fleet.poll("team", told.clone(), at)), Vec::<&Identity>::new());
+    }
+    let phases = ["a", "b", "c"].map(|id| phase(&fleet, id).unwrap());
+    assert_eq!(phases, [Phase::Unreachable, Phase::Running, Phase::Unknown]);
+    assert_eq!(account(&fleet).as_of, Some(at("10:00:00")));
+    assert_eq!(account(&fleet).pacing.in_flight, None);
+    fleet.poll("team", listed(vec![running("a"), running("b")]), at("10:04:00"));
+    assert_eq!(phase(&fleet, "c"), Some(Phase::Unknown), "a whole list alone makes things disappear");
+    assert_eq!(account(&fleet).last_complete, Some(at("10:04:00")));
+}

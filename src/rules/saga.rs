@@ -497,7 +497,9 @@ impl Operation {
             Found::Instance(instance) => {
                 // Somebody started what was at rest. The other way round nobody's work is at stake.
                 let (was, is) = (self.target.phase, instance.phase);
-                if at_work(is) && !at_work(was) {
+                // Of what nobody could see into it was not said that it rests: a stop is for what runs.
+                let may_have_run = matches!(was, Phase::Unknown | Phase::Unreachable) && self.action == Action::Stop;
+                if at_work(is) && !at_work(was) && !may_have_run {
                     return Some(NotSent::PhaseChanged { was, is });
                 }
                 instance.offers.of(self.action)

@@ -236,6 +236,12 @@ fn the_permit_names_the_resource_of_the_plan() {
 #[case::running_already(Action::Start, stopped(), found(&running()), not_sent(NotSent::AlreadySo))]
 #[case::a_restart_of_what_runs(Action::Restart, running(), found(&running()), None)]
 #[case::release_of_what_stopped(Action::Release, running(), found(&stopped()), None)]
+#[case::a_stop_of_what_was_out_of_sight(Action::Stop, in_phase(Phase::Unknown), found(&running()), None)]
+#[case::a_stop_of_what_did_not_answer(Action::Stop, in_phase(Phase::Unreachable), found(&running()), None)]
+#[case::a_release_of_what_did_not_answer(
+    Action::Release, in_phase(Phase::Unreachable), found(&running()),
+    not_sent(NotSent::PhaseChanged { was: Phase::Unreachable, is: Phase::Running })
+)]
 #[case::cannot_ask(Action::Release, running(), Found::CannotAsk, None)]
 #[case::somebody_started_it(
     Action::Release, stopped(), found(&running()),

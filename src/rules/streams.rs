@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use jiff::{SignedDuration, Timestamp};
-use providers::model::{AccountName, Identity, Instance, Phase, ProviderName, SshEndpoint};
+use providers::model::{AccountName, Identity, Instance, Phase, ProviderName, Remark, SshEndpoint};
 use serde::{Deserialize, Serialize};
 
 use super::fleet::{Fleet, Known};
@@ -87,7 +87,7 @@ impl Target {
 /// The name under which the host key of an instance is known: small letters, digits, `-`, `.` and `_` only, and another
 /// one for each identity. OpenSSH makes all letters of a name small before it looks for it in a file, so that capitals
 /// are written as the other signs are.
-fn host_key_alias(provider: &ProviderName, identity: &Identity) -> String {
+pub fn host_key_alias(provider: &ProviderName, identity: &Identity) -> String {
     let mut alias = String::from("rentop");
     for part in [provider.as_str(), identity.account.as_str(), identity.id.as_str()] {
         alias.push('.');
@@ -223,6 +223,8 @@ pub enum Order {
 pub struct Streams {
     streams: BTreeMap<Identity, Stream>,
     consents: BTreeMap<AccountName, Consent>,
+    /// What the config says, which goes before what anybody said.
+    ordained: BTreeMap<AccountName, Consent>,
     /// The row that somebody has under the cursor, and since when.
     focus: Option<(Identity, Timestamp)>,
     /// Rows on which the cursor rested and which it left, with the end of their close pace.
@@ -234,7 +236,17 @@ pub struct Streams {
 
 impl Streams {
     pub fn consent(&self, account: &AccountName) -> Consent {
+        self.ordained.get(account).copied().unwrap_or_else(|| self.said(account))
+    }
+
+    /// What somebody said, whatever the config says: it is this that is remembered.
+    pub fn said(&self, account: &AccountName) -> Consent {
         self.consents.get(account).copied().unwrap_or_default()
+    }
+
+    /// The config says it, as long as it stands there.
+    pub fn ordain(&mut self, account: &AccountName, consent: Consent) {
+        self.ordained.insert(account.clone(), consent);
     }
 
     pub fn set_consent(&mut self, account: &AccountName, consent: Consent) {
@@ -280,6 +292,17 @@ impl Streams {
         })
     }
 
+    /// Every machine that may be looked into has told something, or could not be reached.
+    pub fn have_answered(&self, fleet: &Fleet) -> bool {
+        let answered = |known: &Known<Instance>| {
+            let link = self.get(&known.identity).map(|stream| &stream.link);
+            matches!(link, Some(Link::Live { .. } | Link::Down { .. }))
+        };
+        let wanted =
+            |known: &&Known<Instance>| can_be_looked_into(known) && self.consent(&known.identity.account).allows();
+        fleet.instances.values().filter(wanted).all(answered)
+    }
+
     /// What is to be opened and closed now. What is ordered is taken for done.
     pub fn orders(&mut self, fleet: &Fleet, now: Timestamp) -> Vec<Order> {
         self.keep_to(now);
@@ -288,10 +311,11 @@ impl Streams {
         let mut orders = self.close_unwanted(fleet, now);
         let has_place = |stream: &Stream| stream.connects_until().is_some_and(|until| until > now);
         let mut free = CONNECTING.saturating_sub(self.streams.values().filter(|stream| has_place(stream)).count());
-        let mut due: Vec<(&Known<Instance>, &ProviderName)> = fleet
-            .instances
-            .values()
-            .filter(|known| self.consent(&known.identity.account).allows() && can_be_looked_into(known))
+        let mut due: Vec<(&Known<Instance>, &ProviderName)> = self
+            .allowed(fleet)
+            .into_iter()
+            .flat_map(|account| fleet.instances_of(account))
+            .filter(|known| can_be_looked_into(known))
             .filter(|known| self.is_due(known, now))
             .filter_map(|known| Some((known, &fleet.account(&known.identity.account)?.provider)))
             .collect();
@@ -339,13 +363,17 @@ impl Streams {
         up.map(|(identity, _)| Order::Close { identity }).collect()
     }
 
+    /// The accounts whose machines may be looked into.
+    fn allowed<'a>(&self, fleet: &'a Fleet) -> BTreeSet<&'a AccountName> {
+        fleet.accounts.iter().map(|account| &account.name).filter(|name| self.consent(name).allows()).collect()
+    }
+
     /// Closes what should not be there, and what is silent.
     fn close_unwanted(&mut self, fleet: &Fleet, now: Timestamp) -> Vec<Order> {
         let mut orders = Vec::new();
-        let consents = &self.consents;
-        let allows = |account: &AccountName| consents.get(account).copied().unwrap_or_default().allows();
+        let allowed = self.allowed(fleet);
         self.streams.retain(|identity, stream| {
-            let stays = allows(&identity.account) && fleet.instances.get(identity).is_some_and(may_stay);
+            let stays = allowed.contains(&identity.account) && fleet.instances.get(identity).is_some_and(may_stay);
             let silent = stream.silent_at().is_some_and(|at| at <= now);
             if stream.is_up() && (silent || !stays) {
                 orders.push(Order::Close { identity: identity.clone() });
@@ -438,15 +466,17 @@ impl Streams {
     }
 }
 
-/// It runs, and tells an address that runs commands.
+/// It runs, and tells an address that runs commands. Whether one that no API lists runs, its link alone can tell.
 fn can_be_looked_into(known: &Known<Instance>) -> bool {
     let direct = known.row.ssh.as_ref().is_some_and(|endpoint| endpoint.direct);
-    !known.is_gone() && direct && matches!(known.phase(), Phase::Running | Phase::Unreachable)
+    let may_run =
+        known.row.remarks.contains(&Remark::NoApi) || matches!(known.phase(), Phase::Running | Phase::Unreachable);
+    !known.is_gone() && direct && may_run
 }
 
 /// A stream that works is not ended by a provider that is silent, or that leaves an address out.
 fn may_stay(known: &Known<Instance>) -> bool {
-    matches!(known.phase(), Phase::Running | Phase::Unreachable | Phase::Unknown)
+    can_be_looked_into(known) || matches!(known.phase(), Phase::Running | Phase::Unreachable | Phase::Unknown)
 }
 
 /// A share of the pause before a connection is tried again, 0.0 to 1.0: another one for each, so that those that ended

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, RwLock};
 
 use providers::model::AccountName;
-use providers::provider::Provider;
+use providers::provider::{Access, Provider};
+use providers::ssh::Shell;
 use tokio::sync::OnceCell;
 
 use crate::config::AccountConfig;
@@ -13,11 +14,16 @@ use crate::rules::fleet::Trouble;
 
 /// All accounts, by name.
 #[derive(Clone, Default)]
-pub struct Accounts(Arc<RwLock<BTreeMap<AccountName, Arc<Slot>>>>);
+pub struct Accounts {
+    slots: Arc<RwLock<BTreeMap<AccountName, Arc<Slot>>>>,
+    /// For the machines that no API lists.
+    shell: Option<Arc<dyn Shell>>,
+}
 
 /// One account, ready once its key was read.
 pub struct Slot {
     config: AccountConfig,
+    shell: Option<Arc<dyn Shell>>,
     ready: OnceCell<Arc<dyn Provider>>,
 }
 
@@ -28,14 +34,19 @@ impl Accounts {
         accounts
     }
 
+    /// None yet, with a way to machines that no API lists.
+    pub fn reached_by(shell: Arc<dyn Shell>) -> Self {
+        Accounts { shell: Some(shell), ..Accounts::default() }
+    }
+
     pub fn add(&self, config: AccountConfig) {
-        let slot = Arc::new(Slot { ready: OnceCell::new(), config });
-        let mut accounts = self.0.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let slot = Arc::new(Slot { ready: OnceCell::new(), shell: self.shell.clone(), config });
+        let mut accounts = self.slots.write().unwrap_or_else(std::sync::PoisonError::into_inner);
         accounts.insert(slot.config.name.clone(), slot);
     }
 
     pub fn get(&self, name: &AccountName) -> Option<Arc<Slot>> {
-        self.0.read().unwrap_or_else(std::sync::PoisonError::into_inner).get(name).cloned()
+        self.slots.read().unwrap_or_else(std::sync::PoisonError::into_inner).get(name).cloned()
     }
 }
 
@@ -48,7 +59,7 @@ impl Slot {
     pub async fn provider(&self) -> Result<Arc<dyn Provider>, Trouble> {
         let ready = self.ready.get_or_try_init(|| async {
             let key = self.config.key.read().await.map_err(|error| Trouble::Key(error.to_string()))?;
-            let access = self.config.access(key);
+            let access = Access { shell: self.shell.clone(), ..self.config.access(key) };
             (self.config.provider.connect)(&access).map_err(|error| Trouble::Key(error.kind.to_string()))
         });
         ready.await.cloned()

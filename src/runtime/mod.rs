@@ -14,6 +14,7 @@ pub mod lent;
 pub mod preferences;
 pub mod questions;
 pub mod screen;
+pub mod shell;
 pub mod streams;
 pub mod terminal;
 

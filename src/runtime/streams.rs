@@ -15,13 +15,16 @@ use providers::model::Identity;
 use tokio::process::Command;
 use tokio::task::AbortHandle;
 
-use self::command::Ssh;
+pub(super) use self::command::Ssh;
 use self::host_keys::HostKeys;
-use super::Outbox;
+use super::shell::Links;
+use super::{Outbox, clock};
 use crate::app::Event;
 use crate::app::event::WorldEvent;
 use crate::rules::probe;
 use crate::rules::streams::{Target, Told, Trouble};
+
+pub(super) use self::said::{is_silence, last_line, says_silence};
 
 pub use self::command::program;
 
@@ -34,6 +37,7 @@ pub struct Streams {
     open: Arc<Mutex<BTreeMap<Identity, AbortHandle>>>,
     ssh: Ssh,
     host_keys: HostKeys,
+    links: Links,
     outbox: Outbox,
 }
 
@@ -41,7 +45,7 @@ impl Streams {
     /// Streams by the `ssh` on the path. `known_hosts` is a file of our own, in a folder that is there.
     pub fn new(known_hosts: PathBuf, outbox: Outbox) -> Self {
         let ssh = Ssh::new(Some(program(None)), &known_hosts);
-        Streams { open: Arc::default(), ssh, host_keys: HostKeys::new(known_hosts), outbox }
+        Streams { open: Arc::default(), ssh, host_keys: HostKeys::new(known_hosts), links: Links::default(), outbox }
     }
 
     /// The same by another program; by `None` nothing is ever connected to.
@@ -49,11 +53,22 @@ impl Streams {
         Streams { ssh: self.ssh.by(program), ..self }
     }
 
+    /// How their links stand, for whoever asks between events.
+    pub fn links(&self) -> Links {
+        self.links.clone()
+    }
+
+    /// How `ssh` is called.
+    pub(super) fn ssh(&self) -> Ssh {
+        self.ssh.clone()
+    }
+
     /// Opens a stream in place of the one that is there. With `new_key` the key that its host had is forgotten before.
     pub fn open(&self, identity: Identity, number: u64, target: Target, pace: SignedDuration, new_key: bool) {
         let (streams, told_of) = (self.clone(), identity.clone());
         let task = tokio::spawn(async move {
             let tell = |told| {
+                streams.links.note(&told_of, &told, clock::now());
                 streams.outbox.put(Event::World(WorldEvent::Stream { identity: told_of.clone(), number, told }));
             };
             let trouble = streams.listen(&target, pace, new_key, |usage| tell(Told::Usage(Box::new(usage)))).await;
@@ -82,7 +97,8 @@ impl Streams {
         new_key: bool,
         tell: impl FnMut(providers::usage::Usage),
     ) -> Trouble {
-        let Some(command) = self.ssh.stream(target, &probe::command(pace)) else { return Trouble::NoProgram };
+        let remote = format!("{}\necho {}", probe::command(pace), listening::END);
+        let Some(command) = self.ssh.unattended(target, &remote) else { return Trouble::NoProgram };
         if new_key && let Err(error) = self.host_keys.forget(&target.alias).await {
             tracing::warn!(%error, "a host key could not be forgotten");
             return Trouble::Said(providers::text::clean(&error.to_string()));

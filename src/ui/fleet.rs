@@ -379,7 +379,9 @@ pub fn remark_role(remark: Remark) -> Role {
     match remark {
         Remark::Outbid | Remark::BootFailed => Role::Urgent,
         Remark::StartQueued => Role::Waste,
-        Remark::NoGpus | Remark::Locked | Remark::NothingSurvivesStop | Remark::StartTimeUnknown => Role::Plain,
+        Remark::NoGpus | Remark::Locked | Remark::NothingSurvivesStop | Remark::StartTimeUnknown | Remark::NoApi => {
+            Role::Plain
+        }
     }
 }
 

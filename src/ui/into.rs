@@ -82,7 +82,8 @@ pub fn paint_host_key(paint: &mut Paint, scene: &Scene, room: Rect, identity: &I
     lines.extend(wrap(&command("for f in /etc/ssh/ssh_host_*.pub; do ssh-keygen -lf $f; done"), inner, 2));
     lines.extend(wrap(&[plain(here)], inner, 0));
     if let Some(endpoint) = endpoint {
-        let line = format!("ssh-keyscan -p {} {} | ssh-keygen -lf -", endpoint.port, endpoint.host);
+        let port = endpoint.port.map_or_else(String::new, |port| format!("-p {port} "));
+        let line = format!("ssh-keyscan {port}{} | ssh-keygen -lf -", endpoint.host);
         lines.extend(wrap(&command(&line), inner, 2));
     }
     lines.push(Runs::new());

@@ -21,7 +21,6 @@ use crate::rules::fleet::{Account, Freshness, Known};
 use crate::rules::memory::Collector;
 use crate::rules::plan::{Hindrance, barred};
 use crate::rules::saga::{Operation, Outcome, Step};
-use crate::rules::spend::Exact;
 use crate::rules::usage::{Idleness, Verdict};
 
 /// How long the screen says that something was confirmed.
@@ -144,13 +143,11 @@ impl<'a> Scene<'a> {
         }
         let rates = known.rates().certain();
         let rate = format::burn(&rates, self.currency(), self.look)?;
-        let since = self.state.world.idleness(&known.identity).and_then(|idleness| idleness.since);
-        let so_far = since.map(|since| {
-            let in_order = format::in_order(rates.rates(), self.currency());
-            let sums = in_order.iter().map(|rate| {
-                let amount = Exact::over(*rate, since, self.now).amount();
-                format::spent_money(amount, rate.currency, self.look.glyphs)
-            });
+        let so_far = self.state.world.wasted(&known.identity, self.now).map(|sums| {
+            let mut sums = sums;
+            sums.sort_by_key(|(currency, _)| (*currency != self.currency(), *currency));
+            let sums =
+                sums.iter().map(|(currency, sum)| format::spent_money(sum.amount(), *currency, self.look.glyphs));
             sums.collect::<Vec<_>>().join(" + ")
         });
         Some((rate, so_far))

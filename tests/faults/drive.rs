@@ -57,6 +57,8 @@ impl Drive {
             base_url: Some(stage.lab.url(0)),
             read_only: locks.account,
             facts: BTreeMap::new(),
+            streams: Default::default(),
+            machines: Vec::new(),
         };
         let host = gethostname::gethostname().to_string_lossy().into_owned();
         let owner = Owner { host, pid: std::process::id() };

@@ -106,7 +106,8 @@ impl Lab {
             ("LANG", "C.UTF-8".to_owned()),
             ("TERM", "xterm-256color".to_owned()),
             ("TZ", "UTC".to_owned()),
-            ("PATH", std::env::var("PATH").unwrap_or_default()),
+            // Programs that a test puts into its home go before those of the system.
+            ("PATH", format!("{home}/bin:{}", std::env::var("PATH").unwrap_or_default())),
             ("USER", "tester".to_owned()),
         ]
     }

@@ -117,6 +117,10 @@ pub fn look(
 pub fn single(world: &mut World, consequences: &[Consequence], now: Timestamp) -> Entries {
     let mut entries = Entries::default();
     for consequence in consequences {
+        if let Consequence::Changed(identity) = consequence {
+            // The next list shows the same and seems to change nothing: all of it is to be compared.
+            world.spending.reassigned.insert(identity.account.clone());
+        }
         let (Consequence::Appeared(identity) | Consequence::Gone(identity)) = consequence else { continue };
         let look = Look::new(&world.fleet, &identity.account, identity.kind, now);
         let meter = &mut world.spending.meter;

@@ -398,3 +398,21 @@ fn an_account_that_another_one_of_the_config_is_takes_no_name_over() {
     books.answer(Poll { tenant, ..running("3.6") });
     assert!(!books.effects.iter().any(|effect| matches!(effect, Effect::Rename { .. })), "{:?}", books.effects);
 }
+
+/// A look by id that shows another rate is followed by a list that shows the same and so changes nothing: the books
+/// take it in all the same.
+#[test]
+fn what_a_look_by_id_showed_is_charged_from_the_next_list_on() {
+    use providers::provider::Found;
+
+    let mut books = Books::begin(Memory::default(), at("10:00:00"));
+    books.at(at("10:00:00")).answer(listed(vec![instance("a", Phase::Running, "1")]));
+    books.at(at("10:00:20")).answer(listed(vec![instance("a", Phase::Running, "1")]));
+    let off = instance("a", Phase::Stopped, "0.02");
+    let found = Ok(Found::Instance(Box::new(off.clone())));
+    books.hear(WorldEvent::LookedUp { op: None, identity: identity("team", "a"), found });
+    books.at(at("10:01:40")).answer(listed(vec![off]));
+    let running = &books.state.world.spending.meter.running()[&identity("team", "a")];
+    let rates: Vec<String> = running.lines.iter().map(|line| line.rate.amount().to_string()).collect();
+    assert_eq!(rates, ["0.02"]);
+}

@@ -1,7 +1,7 @@
 //! What the collector does about usage: looks go into gauges, gauges are judged, streams are opened and closed.
 
 use jiff::{SignedDuration, Timestamp};
-use providers::model::{AccountName, Identity, Phase};
+use providers::model::{AccountName, Identity, Phase, Remark};
 use providers::usage::Usage;
 
 use super::waste;
@@ -71,6 +71,7 @@ fn is_over(began: Timestamp, pause: SignedDuration, now: Timestamp) -> bool {
 pub fn told(world: &mut World, identity: &Identity, number: u64, told: Told, now: Timestamp) -> Vec<Effect> {
     let works = world.streams.get(identity).is_some_and(|stream| matches!(stream.link, Link::Live { .. }));
     if world.streams.told(identity, number, &told, now) {
+        ask_of(world, identity, &told);
         match told {
             Told::Usage(usage) => {
                 note(world, identity, &usage, now);
@@ -83,6 +84,18 @@ pub fn told(world: &mut World, identity: &Identity, number: u64, told: Told, now
         }
     }
     streams_due(world, now)
+}
+
+/// What no API lists is known by its link: what that tells is asked for at once where the row says otherwise.
+fn ask_of(world: &mut World, identity: &Identity, told: &Told) {
+    let Some(known) = world.fleet.instances.get(identity) else { return };
+    let told_otherwise = matches!(told, Told::Usage(_)) != (known.phase() == Phase::Running);
+    if told_otherwise
+        && known.row.remarks.contains(&Remark::NoApi)
+        && let Some(account) = world.fleet.account_mut(&identity.account)
+    {
+        account.pacing.wanted = true;
+    }
 }
 
 /// Somebody said whether an account's machines may be looked into.

@@ -341,6 +341,7 @@ fn polled(world: &mut World, name: &AccountName, asked_at: Timestamp, poll: Poll
         Some((rows, in_doubt, account.balance.clone(), account.balance_error.clone(), account.problems.clone()))
     };
     let before = basis(world);
+    let in_pieces = matches!(poll.instances, Part::Pieces { .. });
     let kinds = [
         (ResourceKind::Instance, matches!(poll.instances, Part::Listed { .. })),
         (ResourceKind::Storage, matches!(poll.storage, Part::Listed { .. })),
@@ -357,7 +358,10 @@ fn polled(world: &mut World, name: &AccountName, asked_at: Timestamp, poll: Poll
     // What was not taken in, of another tenant for instance, is no look.
     let taken_in = world.fleet.account(name).is_some_and(|account| account.as_of == Some(now));
     let listed: Vec<_> = kinds.into_iter().filter(|(_, listed)| *listed && taken_in).map(|(kind, _)| kind).collect();
-    let entries = spend::look(world, name, &listed, &consequences, now);
+    let entries = match in_pieces {
+        true => spend::single(world, &consequences, now),
+        false => spend::look(world, name, &listed, &consequences, now),
+    };
     effects.extend(follow(world, name, consequences, entries));
     // A list of another tenant's account proves nothing about ours.
     let trusted = world.fleet.trusts(name);
@@ -409,7 +413,7 @@ fn keep_of(world: &World, name: &AccountName, entries: Entries) -> Option<Keep> 
         instances_seen: spending.meter.horizon(name, ResourceKind::Instance),
         storage_seen: spending.meter.horizon(name, ResourceKind::Storage),
         unwatched_noted: false,
-        streams: world.streams.consent(name),
+        streams: world.streams.said(name),
     };
     Some(Keep { account, instances: Vec::new(), storage: Vec::new(), entries })
 }

@@ -12,6 +12,7 @@ use crate::rules::plan::{self, Basis};
 use crate::rules::saga::Permit;
 use crate::rules::samples::{at, fleet, identity, instance, item_identity, listed, of_tenant, volume, with_storage};
 use crate::rules::settings::{Rules, Setting};
+use crate::rules::streams::Told;
 
 /// A program over one account, `team`, told by events at their times.
 struct Story {
@@ -422,4 +423,44 @@ fn a_command_whose_question_took_a_minute_acts_on_the_answer() {
         assert!(!story.state.world.operations[&op].is_ended());
         story.accepted(op);
     }
+}
+
+/// What no API lists is reached in any phase, and what its link tells is asked for at once.
+#[test]
+fn a_machine_without_an_api_is_known_by_its_link() {
+    use providers::model::{Instance, Remark, SshEndpoint};
+    use providers::provider::Part;
+    use providers::usage::{Usage, UsageSource};
+
+    let row = |phase| Instance {
+        remarks: vec![Remark::NoApi],
+        ssh: SshEndpoint::of_config("gpu-box", None, None),
+        ..instance("a", phase, "1")
+    };
+    let mut story = Story::new();
+    story.state.world.streams.ordain(&"team".into(), Consent::Always);
+    story.hear(WorldEvent::Collector(Collector::Us)).recall(Memory::default());
+    let unheard = vec![row(Phase::Unknown)];
+    story.answer(Poll { instances: Part::Pieces { rows: vec![], unheard }, ..listed(vec![]) });
+    let opened = story.effects.iter().any(|effect| matches!(effect, Effect::OpenStream { .. }));
+    assert!(opened, "it is reached for although nothing is known of it");
+    let tell = |story: &mut Story, told| {
+        let number = story.state.world.streams.get(&identity("team", "a")).unwrap().number;
+        story.hear(WorldEvent::Stream { identity: identity("team", "a"), number, told });
+    };
+    story.now = at("10:00:05");
+    let told = Told::Usage(Box::new(Usage::new(story.now, UsageSource::Ssh)));
+    tell(&mut story, told);
+    assert!(story.state.world.fleet.accounts[0].pacing.wanted);
+    story.tick_at("10:00:06").answer(listed(vec![row(Phase::Running)]));
+    let known = &story.state.world.fleet.instances[&identity("team", "a")];
+    assert!(story.state.world.usage(known).is_some());
+    // What the config says is no answer of anybody's: it is not remembered as one.
+    let kept = story.effects.iter().find_map(|effect| match effect {
+        Effect::Keep(keep) => Some(keep.account.streams),
+        _ => None,
+    });
+    assert_eq!(kept, Some(Consent::Unasked));
+    tell(&mut story, Told::Ended(crate::rules::streams::Trouble::Ended));
+    assert!(story.state.world.fleet.accounts[0].pacing.wanted);
 }

@@ -76,9 +76,9 @@ impl Ssh {
     }
 
     /// Runs a command there until it ends or is dropped. `None` when nothing is connected to.
-    pub fn stream(&self, target: &Target, remote: &str) -> Option<Command> {
+    pub fn unattended(&self, target: &Target, remote: &str) -> Option<Command> {
         let mut command = self.command(target, self.program.as_ref()?, &UNATTENDED, &["-T"]);
-        command.arg(format!("{remote}\necho {}", super::listening::END));
+        command.arg(remote);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
         // What it says is read, so that it is said in one language.
         command.env("LC_ALL", "C");
@@ -106,9 +106,7 @@ impl Ssh {
         let mut file = OsString::from("UserKnownHostsFile=");
         file.push(&self.file);
         command.arg("-o").arg(file).arg("-o").arg(format!("HostKeyAlias={}", target.alias));
-        let endpoint = &target.endpoint;
-        command.arg("-p").arg(endpoint.port.to_string());
-        command.arg("--").arg(format!("{}@{}", endpoint.user, endpoint.host));
+        command.args(target.endpoint.arguments());
         command
     }
 }
@@ -133,12 +131,12 @@ mod tests {
     #[test]
     fn a_stream_is_called_with_exactly_these_options() {
         let ssh = Ssh::new(Some("ssh".into()), Path::new("/state/known_hosts"));
-        let command = ssh.stream(&target("root", "192.0.2.45", 20000, "m1").unwrap(), "echo hello").unwrap();
+        let command = ssh.unattended(&target("root", "192.0.2.45", 20000, "m1").unwrap(), "echo hello").unwrap();
         let options: Vec<&str> = UNATTENDED.into_iter().chain(HOST_KEY).collect();
         let mut expected = vec!["-T"];
         expected.extend(options.iter().flat_map(|option| ["-o", option]));
         expected.extend(["-o", "UserKnownHostsFile=known_hosts", "-o", "HostKeyAlias=rentop.vast.me.m1.0"]);
-        expected.extend(["-p", "20000", "--", "root@192.0.2.45", "echo hello\necho @ended"]);
+        expected.extend(["-p", "20000", "--", "root@192.0.2.45", "echo hello"]);
         assert_eq!(arguments(&command), expected);
         assert_eq!(command.as_std().get_current_dir(), Some(Path::new("/state")));
     }
@@ -153,7 +151,7 @@ mod tests {
         }
         assert!(!arguments.iter().any(|argument| argument.contains("BatchMode") || argument == "-T"), "{arguments:?}");
         assert_eq!(arguments.last().unwrap(), "root@192.0.2.45");
-        assert!(ssh.stream(&target, "echo").is_none());
+        assert!(ssh.unattended(&target, "echo").is_none());
     }
 
     #[rstest]
@@ -181,8 +179,8 @@ mod tests {
         ) {
             let Some(target) = target(&user, &host, port, &id) else { return Ok(()) };
             let ssh = Ssh::new(Some("ssh".into()), Path::new("/state/known_hosts"));
-            let usual = ssh.stream(&super::tests::target("root", "192.0.2.45", 22, "m1").unwrap(), "echo").unwrap();
-            let (usual, said) = (arguments(&usual), arguments(&ssh.stream(&target, "echo").unwrap()));
+            let usual = ssh.unattended(&super::tests::target("root", "192.0.2.45", 22, "m1").unwrap(), "echo").unwrap();
+            let (usual, said) = (arguments(&usual), arguments(&ssh.unattended(&target, "echo").unwrap()));
             prop_assert_eq!(said.len(), usual.len());
             let place = said.iter().position(|argument| argument == "--").unwrap();
             prop_assert_eq!(place, usual.len() - 3);

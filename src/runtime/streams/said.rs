@@ -78,6 +78,17 @@ pub fn trouble(code: Option<i32>, spoken: &Spoken<'_>, aside: &str, alias: &str)
     }
 }
 
+/// Whether this proves that nobody answers at the address. A name that means no address may as well be our own
+/// network's fault.
+pub fn is_silence(trouble: &Trouble) -> bool {
+    matches!(trouble, Trouble::NoAnswer | Trouble::ConnectionRefused)
+}
+
+/// The same of what `ssh` said when it ended.
+pub fn says_silence(aside: &str, alias: &str) -> bool {
+    of_ssh(aside, alias).as_ref().is_some_and(is_silence)
+}
+
 /// What `ssh` itself said, if it is known.
 fn of_ssh(aside: &str, alias: &str) -> Option<Trouble> {
     let text = aside.to_lowercase();
@@ -107,7 +118,7 @@ fn is_alias(host: &str, alias: &str) -> bool {
 }
 
 /// The last line that says something: what stands before it are greetings and how it came about.
-fn last_line(aside: &str) -> Option<String> {
+pub fn last_line(aside: &str) -> Option<String> {
     let says = |line: &&str| {
         let line = line.trim();
         let is_noise = line.starts_with("Warning: Permanently added") || line.starts_with("** ");

@@ -271,6 +271,9 @@ pub fn phrase(phrase: &Phrase) -> String {
             let way = if behind { "慢" } else { "快" };
             format!("本机时钟比平台（{account}）{way}约 {off}：请校准。")
         }
+        Phrase::NotLookedInto { account, machines } => format!(
+            "{account}：有 {machines} 台机器未通过 ssh 查看；加 `--ssh` 仅允许这一次，在该账号的配置中写 `ssh = \"always\"` 则一直允许"
+        ),
         Phrase::Confirmed { action } => done(action).to_owned(),
         Phrase::GoneSince { age } => format!("{age}前消失"),
         Phrase::MissingSince { age } => format!("已消失 {age}，待查"),
@@ -708,6 +711,7 @@ pub fn remark(remark: Remark) -> &'static str {
         Remark::BootFailed => "启动失败，不会继续",
         Remark::NothingSurvivesStop => "停止后数据全部丢失",
         Remark::StartTimeUnknown => "平台不提供开始时间",
+        Remark::NoApi => "没有平台接口，只能靠配置和 ssh 得知",
     }
 }
 
@@ -720,6 +724,7 @@ pub fn remark_short(remark: Remark) -> &'static str {
         Remark::BootFailed => "启动失败",
         Remark::NothingSurvivesStop => "停止丢数据",
         Remark::StartTimeUnknown => "开始时间未知",
+        Remark::NoApi => "仅凭 ssh",
     }
 }
 

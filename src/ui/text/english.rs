@@ -280,6 +280,13 @@ pub fn phrase(phrase: &Phrase) -> String {
             let way = if behind { "behind" } else { "ahead of" };
             format!("The clock of this machine is about {off} {way} the provider's ({account}): set it right.")
         }
+        Phrase::NotLookedInto { account, machines } => {
+            let these = if machines == 1 { "1 machine is".to_owned() } else { format!("{machines} machines are") };
+            format!(
+                "{account}: {these} not looked into over ssh; `--ssh` allows it this once, `ssh = \"always\"` in the \
+                 account's section for good"
+            )
+        }
         Phrase::Confirmed { action } => done(action).to_owned(),
         Phrase::GoneSince { age } => format!("gone {age} ago"),
         Phrase::MissingSince { age } => format!("missing for {age}"),
@@ -749,6 +756,7 @@ pub fn remark(remark: Remark) -> &'static str {
         Remark::BootFailed => "the boot failed and will not go on",
         Remark::NothingSurvivesStop => "no data outlives a stop",
         Remark::StartTimeUnknown => "the provider does not tell when it began",
+        Remark::NoApi => "in no provider's list: known by the config and over ssh alone",
     }
 }
 
@@ -761,6 +769,7 @@ pub fn remark_short(remark: Remark) -> &'static str {
         Remark::BootFailed => "boot failed",
         Remark::NothingSurvivesStop => "stop loses data",
         Remark::StartTimeUnknown => "start unknown",
+        Remark::NoApi => "by ssh alone",
     }
 }
 

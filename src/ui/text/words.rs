@@ -317,6 +317,11 @@ pub enum Phrase<'a> {
         off: &'a str,
         behind: bool,
     },
+    /// An account whose machines nobody allowed to be looked into over `ssh`.
+    NotLookedInto {
+        account: &'a str,
+        machines: usize,
+    },
     // Rows and groups.
     Confirmed {
         action: Action,
