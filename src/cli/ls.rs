@@ -17,7 +17,7 @@ use crate::app::rows::{project_of, shown_phase};
 use crate::app::state::{State, World};
 use crate::rules::fleet::{Account, Known};
 use crate::rules::runway;
-use crate::rules::spend::RowSums;
+use crate::rules::spend::{Exact, RowSums};
 use crate::rules::usage::Verdict;
 use crate::runtime::clock;
 
@@ -344,21 +344,22 @@ fn idle_line(world: &World, known: &Known<Instance>, now: Timestamp) -> IdleLine
         None if known.phase() == Phase::Running => (Verdict::Unknown, None),
         None => (Verdict::NotApplicable, None),
     };
-    let waste = wasted(known, verdict, since, now);
+    let waste = wasted(known, verdict, world.wasted(&known.identity, now));
     let waste = waste.map(|waste| IdleWaste { amount: six(waste.amount), currency: waste.currency });
     IdleLine { verdict: verdict.word(), since, waste }
 }
 
-/// What it cost since it does nothing.
-fn wasted(known: &Known<Instance>, verdict: Verdict, since: Option<Timestamp>, now: Timestamp) -> Option<Money> {
+/// What it cost since it does nothing, of what it was charged since then. `None` where that is not known, or where it
+/// has no price or prices in several currencies.
+fn wasted(known: &Known<Instance>, verdict: Verdict, charged: Option<Vec<(Currency, Exact)>>) -> Option<Money> {
     let burn = known.rates().upper();
     let [rate] = burn.rates() else { return None };
-    let hours = match (verdict, since) {
-        (Verdict::Unknown, _) | (Verdict::Idle, None) => return None,
-        (Verdict::Idle, Some(since)) => Decimal::from(now.duration_since(since).as_secs().max(0)) / Decimal::from(3600),
-        _ => Decimal::ZERO,
+    let amount = match verdict {
+        Verdict::Unknown => return None,
+        Verdict::Idle => charged?.into_iter().find(|(currency, _)| *currency == rate.currency),
+        _ => None,
     };
-    rate.over_hours(hours)
+    Some(Money::new(amount.map_or(Decimal::ZERO, |(_, sum)| sum.amount()), rate.currency))
 }
 
 /// What the present rental cost so far; `None` while the books do not tell, or no price is known.
@@ -508,7 +509,7 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
-    use crate::rules::samples::{at, identity, instance};
+    use crate::rules::samples::{at, identity, instance, usd};
 
     #[test]
     fn rounded_parts_add_up_to_their_total() {
@@ -532,16 +533,17 @@ mod tests {
     }
 
     #[rstest]
-    #[case::idle("2", Verdict::Idle, Some("08:30:00"), Some("3"))]
-    #[case::idle_since_a_time_to_come("2", Verdict::Idle, Some("10:30:00"), Some("0"))]
+    #[case::idle("2", Verdict::Idle, Some("3"), Some("3"))]
+    #[case::idle_and_nothing_charged_yet("2", Verdict::Idle, Some("0"), Some("0"))]
+    #[case::idle_and_nobody_knows("2", Verdict::Idle, None, None)]
     #[case::busy("2", Verdict::Busy, None, Some("0"))]
-    #[case::waiting_is_a_hint("2", Verdict::Waiting, Some("08:30:00"), Some("0"))]
-    #[case::not_known("2", Verdict::Unknown, None, None)]
-    #[case::no_price("", Verdict::Idle, Some("08:30:00"), None)]
+    #[case::waiting_is_a_hint("2", Verdict::Waiting, None, Some("0"))]
+    #[case::not_known("2", Verdict::Unknown, Some("3"), None)]
+    #[case::no_price("", Verdict::Idle, Some("3"), None)]
     fn waste_is_what_it_cost_since_it_does_nothing(
         #[case] price: &str,
         #[case] verdict: Verdict,
-        #[case] since: Option<&str>,
+        #[case] charged: Option<&str>,
         #[case] expected: Option<&str>,
     ) {
         let mut row = instance("a", Phase::Running, if price.is_empty() { "1" } else { price });
@@ -549,7 +551,8 @@ mod tests {
             row.rates = Rates::unknown();
         }
         let known = Known::new(identity("team", "a"), row, at("08:00:00"));
-        let waste = wasted(&known, verdict, since.map(at), at("10:00:00"));
+        let hour = |hourly| Exact::over(usd(hourly), at("08:00:00"), at("09:00:00"));
+        let waste = wasted(&known, verdict, charged.map(|charged| vec![(Currency::USD, hour(charged))]));
         assert_eq!(waste.map(|waste| six(waste.amount)).as_deref(), expected);
     }
 
