@@ -119,8 +119,8 @@ pub enum KeyMistake {
     UnknownAction(String),
     #[error("`{0}` is no key; write one character, or enter, space, tab, esc, up, f5, ctrl-r, alt-x and the like")]
     UnknownKey(String),
-    #[error("{} means {by} there already", key_name(*.key))]
-    Taken { key: Key, by: &'static str },
+    #[error("{} means {} there already", key_name(*.key), .by.word())]
+    Taken { key: Key, by: Action },
     #[error("{} always means {always}", key_name(*.key))]
     Fixed { key: Key, always: &'static str },
     #[error("{} is a Shift away from {}, which ends or stops things", key_name(*.0), key_name(*.1))]
@@ -183,9 +183,14 @@ impl Bindings {
                 binding.keys = Cow::Owned(keys.clone());
             }
         }
+        let wish = |action| wished.iter().rev().find(|(_, wished)| *wished == action);
         for (action, mistake) in bindings.mistakes() {
             // Told where somebody can mend it.
-            let at = wished.iter().rev().find(|(_, wished)| *wished == action).or(wished.last());
+            let (action, mistake) = match mistake {
+                KeyMistake::Taken { key, by } if wish(action).is_none() => (by, KeyMistake::Taken { key, by: action }),
+                mistake => (action, mistake),
+            };
+            let at = wish(action).or(wished.last());
             mistakes.push((at.map_or(0, |(at, _)| *at), mistake));
         }
         mistakes.dedup();
@@ -205,7 +210,7 @@ impl Bindings {
             for (at, (key, binding)) in here.iter().enumerate() {
                 for (other, one) in &here[..at] {
                     if other == key {
-                        found.push((binding.action, KeyMistake::Taken { key: *key, by: one.action.word() }));
+                        found.push((binding.action, KeyMistake::Taken { key: *key, by: one.action }));
                     }
                 }
                 for (other, one) in here.iter().filter(|(_, one)| one.danger) {
@@ -420,6 +425,7 @@ mod tests {
     #[case::action("sotr", &["x"], "there is no such action; did you mean `sort`?")]
     #[case::key("end", &["hyper"], "`hyper` is no key; write one character, or enter, space, tab, esc, up, f5, ctrl-r, alt-x and the like")]
     #[case::taken("group", &["o"], "o means sort there already")]
+    #[case::taken_by_one_further_down("undo", &["z"], "z means pane there already")]
     #[case::fixed("end", &["esc"], "esc always means back")]
     #[case::shift("group", &["X"], "X is a Shift away from x, which ends or stops things")]
     #[case::beside("end", &["d"], "d is beside s, and both end or stop things")]

@@ -335,7 +335,7 @@ fn draw_band(shapes: &mut Shapes, row: u16, run: &[Cell]) {
 }
 
 /// What `draw_sign` draws.
-const SIGNS: &str = "│═╭╮╰╯▌▪●○◌◎◆◇▲▸▾✓✕";
+const SIGNS: &str = "│═╭╮╰╯▌▪●○◐◔◌◎◆◇▲▸▾✓✕";
 
 fn draw_sign(shapes: &mut Shapes, row: u16, cell: &Cell) {
     let (x, y) = corner(row, cell.column);
@@ -356,6 +356,14 @@ fn draw_sign(shapes: &mut Shapes, row: u16, cell: &Cell) {
         "▪" => (Pen::Fill, format!("M{} {}h5v5h-5z", cx - 2.5, cy - 2.5)),
         "●" => (Pen::Fill, circle(3.5)),
         "○" => (Pen::Sign, circle(3.0)),
+        "◐" => {
+            shapes.add(Pen::Sign, cell.style.colour, &circle(3.0));
+            (Pen::Fill, format!("M{cx} {}a3 3 0 0 0 0 6z", cy - 3.0))
+        }
+        "◔" => {
+            shapes.add(Pen::Sign, cell.style.colour, &circle(3.0));
+            (Pen::Fill, format!("M{cx} {cy}v-3a3 3 0 0 1 3 3z"))
+        }
         "◌" => (Pen::Sign, broken_circle(cx, cy, 3.2)),
         "◎" => (Pen::Sign, circle(3.4) + &circle(1.1)),
         "◆" => (Pen::Fill, diamond(4.2)),
