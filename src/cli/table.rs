@@ -59,10 +59,11 @@ impl Table {
 
     fn csv(&self, out: &mut impl Write) -> io::Result<()> {
         let mut csv = csv::Writer::from_writer(out);
-        csv.write_record(self.heads.iter().map(|head| head.trim().to_lowercase()))?;
+        csv.write_record(self.heads.iter().map(|head| head.trim().to_lowercase())).map_err(of_the_pipe)?;
         for row in &self.rows {
             let cells = self.heads.iter().zip(row);
-            csv.write_record(cells.map(|(head, cell)| csv_cell(cell, head.starts_with(' ')).into_owned()))?;
+            let cells = cells.map(|(head, cell)| csv_cell(cell, head.starts_with(' ')).into_owned());
+            csv.write_record(cells).map_err(of_the_pipe)?;
         }
         csv.flush()
     }
@@ -80,7 +81,7 @@ pub fn print_csv(records: impl IntoIterator<Item = Vec<String>>) -> Result<(), S
     let write = || {
         let mut csv = csv::Writer::from_writer(&mut out);
         for record in records {
-            csv.write_record(record)?;
+            csv.write_record(record).map_err(of_the_pipe)?;
         }
         csv.flush()
     };
@@ -101,6 +102,14 @@ pub fn print_bytes(text: &[u8]) -> Result<Exit, Stop> {
     Ok(Exit::Done)
 }
 
+/// What the pipe itself said, which `csv` keeps to itself.
+fn of_the_pipe(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        kind => io::Error::other(format!("{kind:?}")),
+    }
+}
+
 /// A reader that has seen enough closes the pipe: that is no failure.
 fn finished(written: io::Result<()>) -> Result<(), Stop> {
     match written {
@@ -114,6 +123,13 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
+
+    #[test]
+    fn a_reader_of_a_long_file_may_leave_in_the_middle() {
+        let left = || io::Error::from(io::ErrorKind::BrokenPipe);
+        assert!(finished(Err(of_the_pipe(csv::Error::from(left())))).is_ok());
+        assert!(finished(Err(io::Error::other("the disk is gone"))).is_err());
+    }
 
     /// SEC-04 in a spreadsheet: whatever a provider calls a machine, it is a text there.
     #[rstest]
