@@ -48,6 +48,14 @@ impl Gauges {
     }
 }
 
+/// Of what the machine itself and its provider told, what is to be gone by.
+pub(super) fn latest<'a>(own: Option<&'a Usage>, told: Option<&'a Usage>) -> Option<&'a Usage> {
+    match (own, told) {
+        (Some(own), Some(told)) if !own.is_fresh(told.as_of) => Some(told),
+        (own, told) => own.or(told),
+    }
+}
+
 impl World {
     /// What a running instance does: by the machine itself as long as that is not much older than what its provider
     /// says.
@@ -57,10 +65,7 @@ impl World {
         }
         let own = self.gauges.get(&known.identity).and_then(|gauge| gauge.ssh.as_deref());
         let told = known.row.usage.as_ref();
-        match (own, told) {
-            (Some(own), Some(told)) if !own.is_fresh(told.as_of) => Some(told),
-            (own, told) => own.or(told),
-        }
+        latest(own, told)
     }
 
     /// Whether it works; of what is not known at all, that this is so.

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 use providers::model::{AccountName, Identity, ResourceKind};
+use providers::usage::Usage;
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{Durability, Ledger, LedgerError};
+use super::{Durability, Ledger, LedgerError, row};
 use crate::rules::usage::{CardMinute, Flow, HostMinute, MINUTE, SLOT, Share, Slot, UsageEntry, WeeksPeak};
 
 /// Slots are kept for so long.
@@ -21,6 +22,10 @@ const NEW_MACHINE: &str = "INSERT INTO machine (account, id, generation) VALUES 
 const FIND: &str = "SELECT seen, whole, figures FROM usage WHERE slot = $1 AND machine = $2";
 const KEEP: &str = "
     INSERT OR REPLACE INTO usage (slot, machine, seen, whole, memory_peak, figures) VALUES ($1, $2, $3, $4, $5, $6)";
+const KEEP_LATEST: &str = "UPDATE machine SET latest = $1 WHERE key = $2";
+const LATEST: &str = "
+    SELECT account, id, generation, latest FROM machine
+    WHERE latest IS NOT NULL AND key IN (SELECT machine FROM usage WHERE slot >= $1)";
 const OLD: &str = "DELETE FROM usage WHERE slot < $1";
 const SINCE: &str = "
     SELECT account, id, generation, slot, seen, whole, figures FROM usage JOIN machine ON machine.key = machine
@@ -34,7 +39,7 @@ impl Ledger {
     pub fn keep_usage(&mut self, entries: &[UsageEntry], now: Timestamp) -> Result<(), LedgerError> {
         self.write(Durability::Soon, |transaction| {
             let mut keys: BTreeMap<&Identity, i64> = BTreeMap::new();
-            for UsageEntry { identity, slot } in entries {
+            for UsageEntry { identity, slot, latest } in entries {
                 let key = match keys.get(identity) {
                     Some(key) => *key,
                     None => *keys.entry(identity).or_insert(machine(transaction, identity)?),
@@ -48,8 +53,11 @@ impl Ledger {
                 }
                 let peak = slot.memory_peak();
                 let peak = peak.is_known().then(|| peak.bits());
-                let row = params![slot.number, key, slot.seen, slot.whole, peak, encoded(&slot)];
-                transaction.prepare_cached(KEEP)?.execute(row)?;
+                let place = params![slot.number, key, slot.seen, slot.whole, peak, encoded(&slot)];
+                transaction.prepare_cached(KEEP)?.execute(place)?;
+                if let Some(look) = latest {
+                    transaction.prepare_cached(KEEP_LATEST)?.execute(params![row::write(look)?, key])?;
+                }
             }
             transaction.prepare_cached(OLD)?.execute([slot_of(now - KEPT)])?;
             Ok(())
@@ -65,7 +73,18 @@ impl Ledger {
             let figures: Vec<u8> = row.get(6)?;
             // What another version wrote is left alone.
             let Some(slot) = slot(row.get(3)?, row.get(4)?, row.get(5)?, &figures) else { continue };
-            entries.push(UsageEntry { identity: identity(row)?, slot });
+            entries.push(UsageEntry { identity: identity(row)?, slot, latest: None });
+        }
+        let mut looks: BTreeMap<Identity, Box<Usage>> = BTreeMap::new();
+        let mut statement = self.main.prepare_cached(LATEST)?;
+        let mut rows = statement.query([slot_of(from)])?;
+        while let Some(found) = rows.next()? {
+            if let Some(look) = row::read(&found.get::<_, String>(3)?) {
+                looks.insert(identity(found)?, look);
+            }
+        }
+        for entry in entries.iter_mut().rev() {
+            entry.latest = looks.remove(&entry.identity);
         }
         Ok(entries)
     }
@@ -159,7 +178,7 @@ mod tests {
     fn entry(slot: i64, seen: u8, cards: Vec<CardMinute>) -> UsageEntry {
         let host = HostMinute { seen: true, averaged_over: 1, network: Flow::from(Some(2e6)), ..HostMinute::default() };
         let slot = Slot { number: slot, seen, whole: seen & 0b1_0101, host, cards };
-        UsageEntry { identity: identity(ResourceKind::Instance, "a"), slot }
+        UsageEntry { identity: identity(ResourceKind::Instance, "a"), slot, latest: None }
     }
 
     #[test]
@@ -188,6 +207,20 @@ mod tests {
         assert_eq!(found.slot.cards, [both, card(0.1, (0.1, 0.1))]);
         let peaks = ledger.memory_peaks(now).unwrap();
         assert_eq!((peaks[0].memory, peaks[0].slots), (Share::of(0.6), 1));
+    }
+
+    #[test]
+    fn the_last_look_stands_with_the_last_slot_alone() {
+        let mut ledger = Ledger::in_memory().unwrap();
+        let now = at("10:00");
+        let look = |cpu| Usage { cpu: Some(cpu), ..Usage::new(now, providers::usage::UsageSource::Ssh) };
+        for (slot, cpu) in [(slot_of(now) - 1, 0.5), (slot_of(now), 0.75)] {
+            let entry = UsageEntry { latest: Some(Box::new(look(cpu))), ..entry(slot, 1, Vec::new()) };
+            ledger.keep_usage(&[entry], now).unwrap();
+        }
+        let found = ledger.usage_since(now - SignedDuration::from_mins(5)).unwrap();
+        let looks: Vec<_> = found.iter().map(|entry| entry.latest.as_deref()).collect();
+        assert_eq!(looks, [None, Some(&look(0.75))]);
     }
 
     #[test]

@@ -19,6 +19,7 @@ pub use seen::{Mismatch, mismatch};
 pub use share::Share;
 
 use providers::model::Identity;
+use providers::usage::Usage;
 use serde::{Deserialize, Serialize};
 
 /// What is kept of five minutes of one instance.
@@ -26,6 +27,9 @@ use serde::{Deserialize, Serialize};
 pub struct UsageEntry {
     pub identity: Identity,
     pub slot: Slot,
+    /// The last look of all, where the slot is the last one.
+    #[serde(default)]
+    pub latest: Option<Box<Usage>>,
 }
 
 /// The most memory that an instance ever used, over the last week.

@@ -80,7 +80,8 @@ fn recalled(story: &mut Story, id: &str, minutes: i64, shares: &[f64], serves: b
     let last = now.div_euclid(MINUTE * SLOT);
     let entry = |number| {
         let seen = if number == last { (1 << (now / MINUTE % SLOT)) - 1 } else { 0b11111 };
-        UsageEntry { identity: identity.clone(), slot: Slot { number, seen, whole: seen, host, cards: cards.clone() } }
+        let slot = Slot { number, seen, whole: seen, host, cards: cards.clone() };
+        UsageEntry { identity: identity.clone(), slot, latest: None }
     };
     let entries = (last - minutes / SLOT..=last).map(entry).collect();
     story.world(WorldEvent::UsageRecalled { entries, peaks: None });

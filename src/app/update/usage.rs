@@ -2,10 +2,11 @@
 
 use jiff::{SignedDuration, Timestamp};
 use providers::model::{AccountName, Identity, Phase, Remark};
-use providers::usage::Usage;
+use providers::usage::{Usage, UsageSource};
 
 use super::waste;
 use crate::app::effect::Effect;
+use crate::app::gauges::latest;
 use crate::app::state::World;
 use crate::rules::streams::{Consent, Link, Order, Told};
 use crate::rules::usage::{Judged, UsageEntry, WeeksPeak, idle_until, judge, minute_of, mismatch};
@@ -119,10 +120,16 @@ pub fn accept_host_key(world: &mut World, identity: &Identity, now: Timestamp) -
 
 /// Takes over what the ledger knew.
 pub fn recalled(world: &mut World, entries: &[UsageEntry], peaks: Option<Vec<WeeksPeak>>, now: Timestamp) {
-    for UsageEntry { identity, slot } in entries {
-        let known = world.fleet.instances.get(identity).filter(|known| !known.is_gone());
-        if known.is_some() {
-            world.gauges.by.entry(identity.clone()).or_default().restore(slot);
+    for UsageEntry { identity, slot, latest } in entries {
+        let Some(known) = world.fleet.instances.get_mut(identity).filter(|known| !known.is_gone()) else { continue };
+        let gauge = world.gauges.by.entry(identity.clone()).or_default();
+        gauge.restore(slot);
+        let Some(look) = latest else { continue };
+        let newer = |before: Option<&Usage>| before.is_none_or(|before| before.as_of < look.as_of);
+        match look.source {
+            UsageSource::Ssh if newer(gauge.ssh.as_deref()) => gauge.ssh = Some(look.clone()),
+            UsageSource::Provider if newer(known.row.usage.as_ref()) => known.row.usage = Some((**look).clone()),
+            _ => {}
         }
     }
     if let Some(peaks) = peaks {
@@ -172,7 +179,11 @@ pub fn keep(world: &mut World) -> Option<Effect> {
     let mut entries = Vec::new();
     for (identity, gauge) in &mut world.gauges.by {
         let slots = gauge.history.take_unkept().into_iter();
-        entries.extend(slots.map(|slot| UsageEntry { identity: identity.clone(), slot }));
+        entries.extend(slots.map(|slot| UsageEntry { identity: identity.clone(), slot, latest: None }));
+        if let Some(last) = entries.last_mut().filter(|last| last.identity == *identity) {
+            let told = world.fleet.instances.get(identity).and_then(|known| known.row.usage.as_ref());
+            last.latest = latest(gauge.ssh.as_deref(), told).cloned().map(Box::new);
+        }
     }
     (!entries.is_empty()).then_some(Effect::KeepUsage(entries))
 }

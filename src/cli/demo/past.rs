@@ -72,7 +72,7 @@ fn usage(rented: &Rented, past: &Keep, now: Timestamp) -> Vec<UsageEntry> {
             Slot { seen, whole: if slot.whole == 0 { 0 } else { seen }, host, ..slot }
         });
         let slots = slots.filter(|slot| slot.seen > 0);
-        slots.map(|slot| UsageEntry { identity: identity.clone(), slot }).collect::<Vec<_>>()
+        slots.map(|slot| UsageEntry { identity: identity.clone(), slot, latest: None }).collect::<Vec<_>>()
     };
     histories.into_iter().flat_map(entries).collect()
 }

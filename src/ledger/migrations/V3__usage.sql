@@ -5,6 +5,8 @@ CREATE TABLE machine (
     account       TEXT NOT NULL,
     id            TEXT NOT NULL,
     generation    INTEGER NOT NULL,
+    -- The last look at it, JSON.
+    latest        TEXT,
     UNIQUE (account, id, generation)
 ) STRICT;
 
