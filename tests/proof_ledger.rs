@@ -65,18 +65,7 @@ impl<'a> Kept<'a> {
         let folder = tempfile::tempdir().unwrap();
         let now = time(world.start);
         let ledger = open(&folder, world, now);
-        let accounts = ACCOUNTS.map(|name| AccountMemory {
-            name: name.into(),
-            provider: "somewhere".into(),
-            as_of: None,
-            last_complete: None,
-            tenant: None,
-            balance: None,
-            instances_seen: None,
-            storage_seen: None,
-            unwatched_noted: false,
-            streams: Default::default(),
-        });
+        let accounts = ACCOUNTS.map(|name| AccountMemory::new(name.into(), "somewhere".into()));
         Kept {
             world,
             folder,

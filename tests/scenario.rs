@@ -191,18 +191,7 @@ fn settings_outlive_absences_and_a_restart() {
     assert_eq!(story.state.world.settings.single, settings);
     // A restart: the ledger tells what it was told.
     let instances = story.state.world.fleet.instances.values().cloned().collect();
-    let account = AccountMemory {
-        name: "me".into(),
-        provider: "vast".into(),
-        as_of: story.account("me").as_of,
-        last_complete: None,
-        tenant: None,
-        balance: None,
-        instances_seen: None,
-        storage_seen: None,
-        unwatched_noted: false,
-        streams: Default::default(),
-    };
+    let account = AccountMemory { as_of: story.account("me").as_of, ..AccountMemory::new("me".into(), "vast".into()) };
     let mut again = Story::opened(&["me"], "10:05:00");
     again.world(WorldEvent::Collector(Collector::Us));
     again.remember(Memory { accounts: vec![account], instances, settings: settings.clone(), ..Memory::default() });
@@ -482,16 +471,9 @@ fn an_account_that_is_known_to_be_unwatched_is_not_told_of_again() {
     let known = Known::new(identity("old", "a"), running("a", "2"), at("09:59:50"));
     for (unwatched_noted, told) in [(false, 1), (true, 0)] {
         let account = AccountMemory {
-            name: "old".into(),
-            provider: "vast".into(),
             as_of: Some(at("09:59:50")),
-            last_complete: None,
-            tenant: None,
-            balance: None,
-            instances_seen: None,
-            storage_seen: None,
             unwatched_noted,
-            streams: Default::default(),
+            ..AccountMemory::new("old".into(), "vast".into())
         };
         let mut story = Story::opened(&["me"], "10:00:00");
         story.remember(Memory { accounts: vec![account], instances: vec![known.clone()], ..Memory::default() });
@@ -505,18 +487,7 @@ fn a_second_screen_performs_no_world_effects_until_it_takes_over() {
     let mut story = Story::opened(&["me"], "10:00:00");
     story.world(WorldEvent::Collector(other()));
     let known = Known::new(identity("me", "a"), running("a", "2"), at("09:59:50"));
-    let account = AccountMemory {
-        name: "me".into(),
-        provider: "vast".into(),
-        as_of: Some(at("09:59:50")),
-        last_complete: None,
-        tenant: None,
-        balance: None,
-        instances_seen: None,
-        storage_seen: None,
-        unwatched_noted: false,
-        streams: Default::default(),
-    };
+    let account = AccountMemory { as_of: Some(at("09:59:50")), ..AccountMemory::new("me".into(), "vast".into()) };
     let memory = Memory { accounts: vec![account], instances: vec![known], ..Memory::default() };
     story.remember(memory.clone());
     story.shows("looking on: desk (4711) collects");

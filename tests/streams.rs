@@ -395,16 +395,10 @@ fn lab(port: u16) -> Lab {
     let lab = Lab::new(vec![Account { provider: "vast", name: "me", world: Shared::new(vast), extra: "" }]);
     let (mut ledger, _) = Ledger::open(&lab.state_dir(), Timestamp::now()).unwrap();
     let account = AccountMemory {
-        name: "me".into(),
-        provider: "vast".into(),
         as_of: Some(now),
         last_complete: Some(now),
-        tenant: None,
-        balance: None,
-        instances_seen: None,
-        storage_seen: None,
-        unwatched_noted: false,
         streams: Consent::Always,
+        ..AccountMemory::new("me".into(), "vast".into())
     };
     ledger.keep(&Keep { account, instances: Vec::new(), storage: Vec::new(), entries: Entries::default() }).unwrap();
     lab

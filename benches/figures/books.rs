@@ -105,18 +105,7 @@ fn remembered(n: usize, balance: Option<(Timestamp, i64)>) -> AccountMemory {
         value: Balance { cash: Money::new(Decimal::from(cash), Currency::USD), voucher: None, provider_burn: None },
         as_of,
     });
-    AccountMemory {
-        name: rented::account(n),
-        provider: "runpod".into(),
-        as_of: None,
-        last_complete: None,
-        tenant: None,
-        balance,
-        instances_seen: None,
-        storage_seen: None,
-        unwatched_noted: false,
-        streams: Default::default(),
-    }
+    AccountMemory { balance, ..AccountMemory::new(rented::account(n), "runpod".into()) }
 }
 
 /// What some days close: compute and disk of every instance, each at its own time of day.

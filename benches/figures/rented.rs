@@ -130,18 +130,7 @@ pub fn known(account: &AccountName, numbers: impl Iterator<Item = usize>, now: T
 }
 
 pub fn memory(name: &AccountName, provider: &str, now: Timestamp) -> AccountMemory {
-    AccountMemory {
-        name: name.clone(),
-        provider: provider.into(),
-        as_of: Some(now),
-        last_complete: Some(now),
-        tenant: None,
-        balance: None,
-        instances_seen: None,
-        storage_seen: None,
-        unwatched_noted: false,
-        streams: Default::default(),
-    }
+    AccountMemory { as_of: Some(now), last_complete: Some(now), ..AccountMemory::new(name.clone(), provider.into()) }
 }
 
 /// Writes down accounts with so many instances each, as seen an hour ago.

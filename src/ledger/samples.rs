@@ -122,8 +122,6 @@ pub fn known_volume(id: &str) -> Known<StorageItem> {
 
 pub fn account() -> AccountMemory {
     AccountMemory {
-        name: "team".into(),
-        provider: "runpod".into(),
         as_of: Some(at("10:00")),
         last_complete: Some(at("09:59:45")),
         tenant: Some(Tenant { id: "user-1".to_owned() }),
@@ -135,10 +133,7 @@ pub fn account() -> AccountMemory {
             },
             as_of: at("10:00"),
         }),
-        instances_seen: None,
-        storage_seen: None,
-        unwatched_noted: false,
-        streams: Default::default(),
+        ..AccountMemory::new("team".into(), "runpod".into())
     }
 }
 

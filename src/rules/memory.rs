@@ -38,6 +38,24 @@ pub struct AccountMemory {
     pub streams: Consent,
 }
 
+impl AccountMemory {
+    /// Of an account that was never seen.
+    pub fn new(name: AccountName, provider: ProviderName) -> Self {
+        AccountMemory {
+            name,
+            provider,
+            as_of: None,
+            last_complete: None,
+            tenant: None,
+            balance: None,
+            instances_seen: None,
+            storage_seen: None,
+            unwatched_noted: false,
+            streams: Consent::default(),
+        }
+    }
+}
+
 /// What one poll changed: the account's line every time, of its resources only those that differ.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Keep {

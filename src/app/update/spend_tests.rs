@@ -271,16 +271,10 @@ fn remembered(account: &str) -> Memory {
     };
     Memory {
         accounts: vec![AccountMemory {
-            name: account.into(),
-            provider: "vast".into(),
             as_of: Some(at("09:00:00")),
             last_complete: Some(at("09:00:00")),
-            tenant: None,
-            balance: None,
             instances_seen: Some(Horizon { at: at("09:00:00"), longest_gap: jiff::SignedDuration::from_secs(45) }),
-            storage_seen: None,
-            unwatched_noted: false,
-            streams: Default::default(),
+            ..AccountMemory::new(account.into(), "vast".into())
         }],
         running: vec![(known.identity.clone(), running)],
         instances: vec![known],
@@ -342,16 +336,10 @@ fn known_as(name: &str, tenant: Option<&str>) -> Memory {
     let tenant = tenant.map(|id| providers::model::Tenant { id: id.to_owned() });
     let as_of = Some(at("09:00:00"));
     let account = AccountMemory {
-        name: name.into(),
-        provider: fleet(&["team"]).accounts[0].provider.clone(),
         as_of,
         last_complete: as_of,
         tenant,
-        balance: None,
-        instances_seen: None,
-        storage_seen: None,
-        unwatched_noted: false,
-        streams: Default::default(),
+        ..AccountMemory::new(name.into(), fleet(&["team"]).accounts[0].provider.clone())
     };
     let known = Known::new(identity(name, "a"), instance("a", Phase::Running, "3.6"), at("09:00:00"));
     Memory { accounts: vec![account], instances: vec![known], ..Memory::default() }

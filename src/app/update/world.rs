@@ -404,16 +404,14 @@ fn keep_of(world: &World, name: &AccountName, entries: Entries) -> Option<Keep> 
     let account = world.fleet.account(name).filter(|account| world.collects() && account.as_of.is_some())?;
     let spending = &world.spending;
     let account = AccountMemory {
-        name: account.name.clone(),
-        provider: account.provider.clone(),
         as_of: account.as_of,
         last_complete: account.last_complete,
         tenant: account.tenant.clone(),
         balance: account.balance.clone(),
         instances_seen: spending.meter.horizon(name, ResourceKind::Instance),
         storage_seen: spending.meter.horizon(name, ResourceKind::Storage),
-        unwatched_noted: false,
         streams: world.streams.said(name),
+        ..AccountMemory::new(account.name.clone(), account.provider.clone())
     };
     Some(Keep { account, instances: Vec::new(), storage: Vec::new(), entries })
 }

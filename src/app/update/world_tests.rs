@@ -225,16 +225,9 @@ fn a_command_asks_anew_when_the_ledger_is_old_cut_short_or_not_read_in_full() {
         let mut story = Story::new();
         story.state.world.one_shot = true;
         let account = AccountMemory {
-            name: "team".into(),
-            provider: story.team().provider.clone(),
             as_of: Some(as_of),
             last_complete: Some(complete),
-            tenant: None,
-            balance: None,
-            instances_seen: None,
-            storage_seen: None,
-            unwatched_noted: false,
-            streams: Default::default(),
+            ..AccountMemory::new("team".into(), story.team().provider.clone())
         };
         let memory = Box::new(Memory { accounts: vec![account], ..Memory::default() });
         story.hear(WorldEvent::Collector(Collector::Us));

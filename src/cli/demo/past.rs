@@ -110,17 +110,13 @@ fn past(rented: &Rented, rules: &Rules, now: Timestamp) -> Keep {
     }
     Keep {
         account: AccountMemory {
-            name: name.clone(),
-            provider: rented.provider.into(),
             as_of: Some(now),
             last_complete: Some(now),
-            tenant: None,
-            balance: None,
             instances_seen: meter.horizon(&name, ResourceKind::Instance),
             storage_seen: meter.horizon(&name, ResourceKind::Storage),
-            unwatched_noted: false,
             // What is simulated cannot be looked into.
             streams: Consent::Never,
+            ..AccountMemory::new(name.clone(), rented.provider.into())
         },
         instances: fleet.instances.into_values().collect(),
         storage: fleet.storage.into_values().collect(),
