@@ -89,7 +89,10 @@ pub fn told(world: &mut World, identity: &Identity, number: u64, told: Told, now
 /// What no API lists is known by its link: what that tells is asked for at once where the row says otherwise.
 fn ask_of(world: &mut World, identity: &Identity, told: &Told) {
     let Some(known) = world.fleet.instances.get(identity) else { return };
-    let told_otherwise = matches!(told, Told::Usage(_)) != (known.phase() == Phase::Running);
+    let told_otherwise = match told {
+        Told::Usage(_) => known.phase() != Phase::Running,
+        Told::Ended(_) => matches!(known.phase(), Phase::Running | Phase::Unknown),
+    };
     if told_otherwise
         && known.row.remarks.contains(&Remark::NoApi)
         && let Some(account) = world.fleet.account_mut(&identity.account)
