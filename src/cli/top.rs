@@ -112,9 +112,8 @@ impl Listing {
     fn of(state: &State, now: Timestamp) -> Self {
         // Whoever was asked is shown, also when it did not answer and nobody else knows whether it runs.
         let asked = |known: &Known<Instance>| !known.is_gone() && state.world.streams.get(&known.identity).is_some();
-        let running = |known: &&Known<Instance>| {
-            matches!(known.phase(), Phase::Running | Phase::Unreachable) || asked(known)
-        };
+        let running =
+            |known: &&Known<Instance>| matches!(known.phase(), Phase::Running | Phase::Unreachable) || asked(known);
         let instances = state.world.fleet.instances.values().filter(running);
         Listing { schema: "rentop.top/1", as_of: now, gpus: instances.flat_map(|known| lines(state, known)).collect() }
     }
