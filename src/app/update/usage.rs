@@ -8,7 +8,7 @@ use super::waste;
 use crate::app::effect::Effect;
 use crate::app::state::World;
 use crate::rules::streams::{Consent, Link, Order, Told};
-use crate::rules::usage::{Judged, UsageEntry, WeeksPeak, idle_until, judge, minute_of, mismatch};
+use crate::rules::usage::{Idleness, Judged, UsageEntry, Verdict, WeeksPeak, idle_until, judge, minute_of, mismatch};
 
 /// Slots are written down, and all gauges judged, so often.
 const MINUTE: SignedDuration = SignedDuration::from_mins(1);
@@ -224,7 +224,11 @@ fn judge_one(world: &mut World, identity: &Identity, now: Timestamp) {
         peak: world.gauges.peaks.get(identity),
         before: gauge.before(rule, now),
     };
-    let idleness = judge(&judged, rule, now);
+    let idleness = match known.phase() {
+        // Whether it runs nobody knows, and the less whether it works.
+        Phase::Unreachable | Phase::Unknown => Idleness { verdict: Verdict::Unknown, ..Idleness::default() },
+        _ => judge(&judged, rule, now),
+    };
     let marked = world.spending.meter.idle_since(identity).filter(|_| !idleness.wastes());
     let marked = marked.map(|since| world.fleet.here(&identity.account, since));
     let until = marked.map(|since| idle_until(&gauge.history, rule, since, now));
