@@ -24,7 +24,11 @@ const AHEAD: SignedDuration = SignedDuration::from_mins(1);
 /// Takes in which machines did not run when somebody last looked.
 pub fn remembered(world: &mut World, now: Timestamp) {
     for known in world.fleet.instances.values().filter(|known| !known.is_gone() && known.row.phase != Phase::Running) {
-        world.gauges.by.entry(known.identity.clone()).or_default().saw(known.row.phase, now);
+        let gauge = world.gauges.by.entry(known.identity.clone()).or_default();
+        gauge.saw(known.row.phase, now);
+        if matches!(known.phase(), Phase::Unreachable | Phase::Unknown) {
+            gauge.idleness.verdict = Verdict::Unknown;
+        }
     }
 }
 
