@@ -123,9 +123,10 @@ impl Streams {
         let remote = format!("{}\necho {}", probe::command(pace), listening::END);
         let Some(mut command) = self.ssh.unattended(target, &remote) else { return Trouble::NoProgram };
         command.stdin(self.held.input());
-        if new_key && let Err(error) = self.host_keys.forget(&target.alias).await {
-            tracing::warn!(%error, "a host key could not be forgotten");
-            return Trouble::Said(providers::text::clean(&error.to_string()));
+        let forgotten = new_key.then(|| target.alias.clone());
+        if let Err(error) = self.host_keys.prepare(forgotten).await {
+            tracing::warn!(%error, "host keys cannot be kept");
+            return Trouble::Said(format!("{KNOWN_HOSTS}: {}", providers::text::clean(&error.to_string())));
         }
         listening::listen(command, &target.alias, tell).await
     }
