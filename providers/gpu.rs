@@ -20,24 +20,24 @@ impl Gpus {
     /// name serves otherwise, and 1 where neither speaks.
     pub fn parse(name: &str, count: Option<u32>, memory_gib: Option<u32>) -> Self {
         let (model, named_count) = normalize(name);
-        let memory_gib = memory_gib.or_else(|| memory_in(name)).or_else(|| usual_memory(&model));
+        // What stands behind a GH200 is the memory of its processor.
+        let named_memory = || memory_in(name).filter(|_| !model.starts_with("GH200"));
+        let memory_gib = memory_gib.or_else(named_memory).or_else(|| usual_memory(&model));
         Gpus { model, count: count.or(named_count).unwrap_or(1), memory_gib }
     }
 }
 
 impl Gpus {
-    /// Whether a driver's name may be of the card that is rented. Only two names that are both known can tell that
-    /// it is another one; what one of them leaves out, memory or form, the other may have.
+    /// Whether a driver's name may be of the card that is rented, or of one with more memory. Only two names that are
+    /// both known can tell that it is another one; what one of them leaves out, memory or form, the other may have.
     pub fn is_same_card(&self, name: &str) -> bool {
         let known = |name: &str| known_model(&words_of(&clean(name)));
-        match (known(&self.model), known(name)) {
-            (Some(rented), Some(seen)) => {
-                let (rented, seen): (Vec<&str>, Vec<&str>) = (rented.split(' ').collect(), seen.split(' ').collect());
-                let within = |one: &[&str], other: &[&str]| one.iter().all(|word| other.contains(word));
-                within(&rented, &seen) || within(&seen, &rented)
-            }
-            _ => true,
-        }
+        let (Some(rented), Some(seen)) = (known(&self.model), known(name)) else { return true };
+        let less = memory_in(&seen).zip(memory_in(&rented)).is_some_and(|(seen, rented)| seen < rented);
+        let words = |model: &'_ str| model.split(' ').filter(|word| !word.ends_with("GB")).map(str::to_owned).collect();
+        let (rented, seen): (Vec<String>, Vec<String>) = (words(&rented), words(&seen));
+        let within = |one: &[String], other: &[String]| one.iter().all(|word| other.contains(word));
+        !less && (within(&rented, &seen) || within(&seen, &rented))
     }
 }
 
@@ -123,7 +123,9 @@ fn known_model(words: &[String]) -> Option<String> {
         }
         let tail = &rest[4..];
         let tail = match tail {
-            "" | "24GB" | "12GB" | "16GB" | "32GB" | "48GB" | "LAPTOP" => "",
+            "" | "24GB" | "12GB" | "16GB" | "32GB" | "48GB" => "",
+            // Another chip, with less memory.
+            "LAPTOP" => " Laptop",
             "ADA" | "ADAGENERATION" => " Ada",
             "TI" | "TI12GB" => " Ti",
             "SUPER" | "S" => " Super",
@@ -234,6 +236,142 @@ mod tests {
     fn one_card_has_one_name(#[case] name: &str, #[case] field: Option<u32>, #[case] model: &str, #[case] count: u32) {
         let gpus = Gpus::parse(name, field, None);
         assert_eq!((gpus.model.as_str(), gpus.count), (model, count));
+    }
+
+    /// What providers call a card, and what its own driver does: GPU-05 has no false alarm.
+    #[rstest]
+    #[case("RTX 4090", "NVIDIA GeForce RTX 4090")]
+    #[case("RTX_4090", "NVIDIA GeForce RTX 4090")]
+    #[case("RTX 4090D", "NVIDIA GeForce RTX 4090 D")]
+    #[case("RTX 3090", "NVIDIA GeForce RTX 3090")]
+    #[case("RTX 3080 Ti * 1卡", "NVIDIA GeForce RTX 3080 Ti")]
+    #[case("RTX 4070S Ti", "NVIDIA GeForce RTX 4070 Ti SUPER")]
+    #[case("RTX 4070 Ti Super", "NVIDIA GeForce RTX 4070 Ti SUPER")]
+    #[case("RTX 5090", "NVIDIA GeForce RTX 5090")]
+    #[case("RTX 4090 Laptop", "NVIDIA GeForce RTX 4090 Laptop GPU")]
+    #[case("A100 80GB PCIe", "NVIDIA A100 80GB PCIe")]
+    #[case("A100 PCIe 80GB", "NVIDIA A100 80GB PCIe")]
+    #[case("A100 PCIE", "NVIDIA A100 80GB PCIe")]
+    #[case("A100 PCIE", "NVIDIA A100-PCIE-40GB")]
+    #[case("A100 SXM", "NVIDIA A100-SXM4-80GB")]
+    #[case("A100 SXM4", "NVIDIA A100-SXM4-80GB")]
+    #[case("A100X", "NVIDIA A100X")]
+    #[case("A100-80G", "NVIDIA A100-SXM4-80GB")]
+    #[case("NVIDIA A100-SXM4-80GB", "NVIDIA A100-SXM4-80GB")]
+    #[case("gpu_1x_a100_sxm4", "NVIDIA A100-SXM4-40GB")]
+    #[case("gpu_8x_a100_80gb_sxm4", "NVIDIA A100-SXM4-80GB")]
+    #[case("gpu_1x_a100", "NVIDIA A100-PCIE-40GB")]
+    #[case("A100 (40 GB SXM4)", "NVIDIA A100-SXM4-40GB")]
+    #[case("H100 SXM", "NVIDIA H100 80GB HBM3")]
+    #[case("H100 SXM5", "NVIDIA H100 80GB HBM3")]
+    #[case("H100", "NVIDIA H100 80GB HBM3")]
+    #[case("H100", "NVIDIA H100 PCIe")]
+    #[case("gpu_8x_h100_sxm5", "NVIDIA H100 80GB HBM3")]
+    #[case("H100 PCIe", "NVIDIA H100 PCIe")]
+    #[case("H100 NVL", "NVIDIA H100 NVL")]
+    #[case("H200", "NVIDIA H200")]
+    #[case("H200 SXM", "NVIDIA H200")]
+    #[case("H200 NVL", "NVIDIA H200 NVL")]
+    #[case("H800", "NVIDIA H800")]
+    #[case("H20", "NVIDIA H20")]
+    #[case("H20", "NVIDIA H20-3e")]
+    #[case("A800 80GB PCIe", "NVIDIA A800 80GB PCIe")]
+    #[case("A800 SXM", "NVIDIA A800-SXM4-80GB")]
+    #[case("GH200", "NVIDIA GH200 480GB")]
+    #[case("gpu_1x_gh200", "NVIDIA GH200 480GB")]
+    #[case("B200", "NVIDIA B200")]
+    #[case("1B200.30V", "NVIDIA B200")]
+    #[case("B300", "NVIDIA B300 SXM6 AC")]
+    #[case("GB200", "NVIDIA GB200")]
+    #[case("8V100.48V", "Tesla V100-SXM2-16GB")]
+    #[case("V100-SXM2-32GB", "Tesla V100-SXM2-32GB")]
+    #[case("V100 32GB", "Tesla V100-SXM2-32GB")]
+    #[case("V100 FHHL", "Tesla V100-FHHL-16GB")]
+    #[case("V100", "Tesla V100S-PCIE-32GB")]
+    #[case("V100 PCIe", "Tesla V100-PCIE-16GB")]
+    #[case("P100", "Tesla P100-PCIE-16GB")]
+    #[case("T4", "Tesla T4")]
+    #[case("T4", "NVIDIA T4")]
+    #[case("P40", "Tesla P40")]
+    #[case("K80", "Tesla K80")]
+    #[case("A10 (24 GB PCIe)", "NVIDIA A10")]
+    #[case("gpu_1x_a10", "NVIDIA A10")]
+    #[case("A10G", "NVIDIA A10G")]
+    #[case("A10", "NVIDIA A10-12Q")]
+    #[case("A16", "NVIDIA A16-8C")]
+    #[case("A30", "NVIDIA A30")]
+    #[case("A40", "NVIDIA A40")]
+    #[case("A40", "NVIDIA A40-48Q")]
+    #[case("L4", "NVIDIA L4")]
+    #[case("L20", "NVIDIA L20")]
+    #[case("L40", "NVIDIA L40")]
+    #[case("L40S", "NVIDIA L40S")]
+    #[case("L40S", "NVIDIA L40S-48C")]
+    #[case("RTX A4000", "NVIDIA RTX A4000")]
+    #[case("RTX A5000", "NVIDIA RTX A5000")]
+    #[case("A5000", "NVIDIA RTX A5000")]
+    #[case("RTX A6000", "NVIDIA RTX A6000")]
+    #[case("A6000", "NVIDIA RTX A6000")]
+    #[case("gpu_1x_a6000", "NVIDIA RTX A6000")]
+    #[case("RTX 6000 Ada", "NVIDIA RTX 6000 Ada Generation")]
+    #[case("RTX 6000Ada", "NVIDIA RTX 6000 Ada Generation")]
+    #[case("RTX 4000 Ada", "NVIDIA RTX 4000 SFF Ada Generation")]
+    #[case("RTX 5000 Ada", "NVIDIA RTX 5000 Ada Generation")]
+    #[case("gpu_1x_rtx6000", "Quadro RTX 6000")]
+    #[case("RTX 6000", "NVIDIA RTX 6000 Ada Generation")]
+    #[case("RTX PRO 6000", "NVIDIA RTX PRO 6000 Blackwell Server Edition")]
+    #[case("RTX PRO 6000 WK", "NVIDIA RTX PRO 6000 Blackwell Workstation Edition")]
+    #[case("RTX PRO 6000 S", "NVIDIA RTX PRO 6000 Blackwell Server Edition")]
+    #[case("Quadro RTX 8000", "Quadro RTX 8000")]
+    #[case("GTX 1080 Ti", "NVIDIA GeForce GTX 1080 Ti")]
+    #[case("TITAN Xp", "NVIDIA TITAN Xp")]
+    #[case("MI300X", "AMD Instinct MI300X OAM")]
+    #[case("MI250", "AMD Instinct MI250X / MI250")]
+    #[case("vGPU-32GB", "NVIDIA GeForce RTX 4080 SUPER")]
+    #[case("A100 80GB", "GRID A100X-20C")]
+    #[case("NVIDIA A100-SXM4-80GB MIG 1g.10gb", "NVIDIA A100-SXM4-80GB")]
+    #[case("Ascend 910B", "910B3")]
+    fn a_card_under_its_drivers_name_is_the_one_that_is_rented(#[case] rented: &str, #[case] seen: &str) {
+        let gpus = Gpus::parse(rented, Some(1), None);
+        assert!(gpus.is_same_card(seen), "{} against {}", gpus.model, Gpus::parse(seen, None, None).model);
+    }
+
+    #[rstest]
+    #[case("RTX 4090", "NVIDIA GeForce RTX 3090")]
+    #[case("RTX 4090", "NVIDIA GeForce RTX 4080")]
+    #[case("RTX 4080 Super", "NVIDIA GeForce RTX 4080 Ti")]
+    #[case("H100 SXM", "NVIDIA H100 PCIe")]
+    #[case("H100 SXM", "NVIDIA A100-SXM4-80GB")]
+    #[case("A100 SXM 80GB", "NVIDIA A100-SXM4-40GB")]
+    #[case("H200", "NVIDIA H100 80GB HBM3")]
+    #[case("L40S", "NVIDIA L40")]
+    #[case("A10G", "NVIDIA A10")]
+    #[case("RTX 6000 Ada", "NVIDIA RTX A6000")]
+    #[case("RTX PRO 6000", "NVIDIA RTX 6000 Ada Generation")]
+    fn another_card_is_told(#[case] rented: &str, #[case] seen: &str) {
+        assert!(!Gpus::parse(rented, Some(1), None).is_same_card(seen));
+    }
+
+    /// What a driver reports, in MiB, with error correction where the card may have it.
+    #[rstest]
+    #[case("GH200 480GB", 97_871)]
+    #[case("RTX 4090 Laptop", 16_376)]
+    #[case("A10G", 22_731)]
+    #[case("L4", 23_034)]
+    #[case("A40", 46_068)]
+    #[case("L40S", 46_068)]
+    #[case("RTX A6000", 46_068)]
+    #[case("T4", 15_109)]
+    #[case("V100-SXM2-32GB", 32_510)]
+    #[case("P100-PCIE-16GB", 16_280)]
+    #[case("A100 SXM 40GB", 40_536)]
+    #[case("H100 NVL", 95_830)]
+    #[case("H200", 143_771)]
+    #[case("B200", 183_359)]
+    #[case("MI300X 192GB", 196_592)]
+    fn a_card_has_nearly_the_memory_that_its_name_promises(#[case] name: &str, #[case] driver: u32) {
+        let promised = Gpus::parse(name, None, None).memory_gib;
+        assert!(promised.is_none_or(|gib| f64::from(driver) / 1024.0 > f64::from(gib) * 0.9), "{promised:?}");
     }
 
     #[test]

@@ -77,12 +77,16 @@ impl Machine {
     }
 
     fn log_in_with(&self, shell: &Path, line: &str) -> Session {
+        self.log_in_by(shell, line, Stdio::null())
+    }
+
+    fn log_in_by(&self, shell: &Path, line: &str, input: Stdio) -> Session {
         let path = format!("{}:{}", self.at("bin").display(), std::env::var("PATH").unwrap());
         let mut session = Command::new(shell);
         session.arg("-c").arg(line).current_dir(self.at("here"));
         session.env("PATH", path).env("HOME", self.at("home")).env("XDG_DATA_HOME", self.at("asked"));
         session.env("XDG_CONFIG_HOME", self.at("asked")).env("SSH_CONNECTION", "192.0.2.1 50000 192.0.2.2 22");
-        session.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
+        session.stdin(input).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
         let mut child = session.spawn().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
         let (tell, looks) = channel();
@@ -223,6 +227,30 @@ fn it_ends_when_nobody_reads_any_more() {
             session.look();
             assert!(session.hang_up(), "{}: {}", shell.display(), &line[..10]);
         }
+    }
+}
+
+/// Whoever listened is gone without a word: its input ends, and it does not wait for its next look to find out.
+#[test]
+fn it_ends_with_an_input_that_was_held() {
+    for shell in ["dash", "bash", "busybox"] {
+        let Some(shell) = find(shell) else { continue };
+        let machine = Machine::new().with("nvidia-smi", NVIDIA).with_sh(&shell);
+        let (input, held) = std::io::pipe().unwrap();
+        let line = command(SignedDuration::from_mins(10));
+        let mut session = machine.log_in_by(&sh(), &line, input.into());
+        session.look();
+        // It rests by now, or begins to within the next look of a stream that is quicker.
+        let quick = machine.log_in_by(&sh(), &command(PACE), Stdio::null());
+        let _two = (quick.look(), quick.look());
+        drop(held);
+        let mut child = session.child.take().unwrap();
+        let (id, (tell, ended)) = (child.id(), channel());
+        let waiting = std::thread::spawn(move || tell.send(child.wait().is_ok()));
+        let in_time = ended.recv_timeout(PATIENCE) == Ok(true);
+        end_group(id);
+        waiting.join().unwrap().unwrap();
+        assert!(in_time, "{}", shell.display());
     }
 }
 

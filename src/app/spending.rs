@@ -92,18 +92,22 @@ impl Former {
         match (&self.tenant, &poll.tenant) {
             (Some(known), Reading::Known(tenant)) => known == tenant,
             _ => {
-                let instances = listed(&poll.instances).iter().map(|row| &row.id);
-                instances.chain(listed(&poll.storage).iter().map(|row| &row.id)).any(|id| self.ids.contains(id))
+                let mut instances = listed(&poll.instances).map(|row| &row.id);
+                let mut storage = listed(&poll.storage).map(|row| &row.id);
+                instances.any(|id| self.ids.contains(id)) || storage.any(|id| self.ids.contains(id))
             }
         }
     }
 }
 
-fn listed<T>(part: &Part<T>) -> &[T] {
-    match part {
-        Part::Listed { rows, .. } => rows,
-        Part::NotAsked | Part::Pieces { .. } | Part::Failed(_) => &[],
-    }
+/// What there is by an answer, heard of or not.
+fn listed<T>(part: &Part<T>) -> impl Iterator<Item = &T> {
+    let (rows, unheard): (&[T], &[T]) = match part {
+        Part::Listed { rows, .. } => (rows, &[]),
+        Part::Pieces { rows, unheard } => (rows, unheard),
+        Part::NotAsked | Part::Failed(_) => (&[], &[]),
+    };
+    rows.iter().chain(unheard)
 }
 
 impl Spending {

@@ -341,7 +341,9 @@ fn instance_line(world: &World, known: &Known<Instance>, now: Timestamp) -> Inst
 fn idle_line(world: &World, known: &Known<Instance>, now: Timestamp) -> IdleLine {
     let (verdict, since) = match world.idleness(&known.identity) {
         Some(idleness) => (idleness.verdict, idleness.since),
-        None if known.phase() == Phase::Running => (Verdict::Unknown, None),
+        None if matches!(known.phase(), Phase::Running | Phase::Unreachable | Phase::Unknown) => {
+            (Verdict::Unknown, None)
+        }
         None => (Verdict::NotApplicable, None),
     };
     let waste = wasted(known, verdict, world.wasted(&known.identity, now));

@@ -13,7 +13,7 @@ use super::table::{Table, print_json};
 use super::{Common, Exit, Output, Stop, warn};
 use crate::app::state::State;
 use crate::rules::fleet::Known;
-use crate::rules::streams::Consent;
+use crate::rules::streams::{Consent, Link, Trouble};
 use crate::rules::usage::Verdict;
 use crate::runtime::clock;
 use crate::ui::text::Phrase;
@@ -57,7 +57,26 @@ pub fn run(common: &Common, args: &TopArgs) -> Result<Exit, Stop> {
         let phrase = Phrase::NotLookedInto { account: account.as_str(), machines };
         warn(format_args!("rentop: {}", setup.language.phrase(&phrase)));
     }
-    Ok(told_trouble(&setup, &state))
+    let exit = told_trouble(&setup, &state);
+    Ok(if told_links(&setup, &state) { exit } else { Exit::Partly })
+}
+
+/// Says on standard error which machines did not answer over `ssh`, and why. True when all did.
+fn told_links(setup: &Setup, state: &State) -> bool {
+    let mut all = true;
+    for (identity, stream) in state.world.streams.iter() {
+        let trouble = match &stream.link {
+            Link::Live { .. } => continue,
+            // It had its time.
+            Link::Connecting { .. } => &Trouble::NoAnswer,
+            Link::Down { trouble, .. } => trouble,
+        };
+        let known = state.world.fleet.instances.get(identity);
+        let name = known.and_then(|known| known.row.name.as_deref()).unwrap_or(identity.id.as_str());
+        warn(format_args!("rentop: {}/{name}: ssh: {}", identity.account, setup.language.link_trouble(trouble)));
+        all = false;
+    }
+    all
 }
 
 #[derive(Serialize)]
@@ -91,7 +110,10 @@ struct Line {
 
 impl Listing {
     fn of(state: &State, now: Timestamp) -> Self {
-        let running = |known: &&Known<Instance>| matches!(known.phase(), Phase::Running | Phase::Unreachable);
+        // Whoever was asked is shown, also when it did not answer and nobody else knows whether it runs.
+        let asked = |known: &Known<Instance>| !known.is_gone() && state.world.streams.get(&known.identity).is_some();
+        let running =
+            |known: &&Known<Instance>| matches!(known.phase(), Phase::Running | Phase::Unreachable) || asked(known);
         let instances = state.world.fleet.instances.values().filter(running);
         Listing { schema: "rentop.top/1", as_of: now, gpus: instances.flat_map(|known| lines(state, known)).collect() }
     }

@@ -7,8 +7,10 @@ mod said;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::io::{PipeReader, PipeWriter};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use jiff::SignedDuration;
 use providers::model::Identity;
@@ -31,6 +33,19 @@ pub use self::command::program;
 /// The file of host keys, in the state folder.
 pub const KNOWN_HOSTS: &str = "known_hosts";
 
+/// An input that lasts as long as this program, however it ends, and holds nothing. Its end tells the far side that
+/// nobody listens any more. All streams share it: each of its own would take two more open files.
+#[derive(Clone, Default)]
+struct Held(Arc<OnceLock<Option<(PipeReader, PipeWriter)>>>);
+
+impl Held {
+    /// An input that has ended where none can be made: the far side then notices with its next look.
+    fn input(&self) -> Stdio {
+        let pipe = self.0.get_or_init(|| std::io::pipe().ok()).as_ref();
+        pipe.and_then(|(reader, _)| reader.try_clone().ok()).map_or_else(Stdio::null, Stdio::from)
+    }
+}
+
 /// All streams that are open.
 #[derive(Clone)]
 pub struct Streams {
@@ -39,13 +54,21 @@ pub struct Streams {
     host_keys: HostKeys,
     links: Links,
     outbox: Outbox,
+    held: Held,
 }
 
 impl Streams {
     /// Streams by the `ssh` on the path. `known_hosts` is a file of our own, in a folder that is there.
     pub fn new(known_hosts: PathBuf, outbox: Outbox) -> Self {
         let ssh = Ssh::new(Some(program(None)), &known_hosts);
-        Streams { open: Arc::default(), ssh, host_keys: HostKeys::new(known_hosts), links: Links::default(), outbox }
+        Streams {
+            open: Arc::default(),
+            ssh,
+            host_keys: HostKeys::new(known_hosts),
+            links: Links::default(),
+            outbox,
+            held: Held::default(),
+        }
     }
 
     /// The same by another program; by `None` nothing is ever connected to.
@@ -98,10 +121,12 @@ impl Streams {
         tell: impl FnMut(providers::usage::Usage),
     ) -> Trouble {
         let remote = format!("{}\necho {}", probe::command(pace), listening::END);
-        let Some(command) = self.ssh.unattended(target, &remote) else { return Trouble::NoProgram };
-        if new_key && let Err(error) = self.host_keys.forget(&target.alias).await {
-            tracing::warn!(%error, "a host key could not be forgotten");
-            return Trouble::Said(providers::text::clean(&error.to_string()));
+        let Some(mut command) = self.ssh.unattended(target, &remote) else { return Trouble::NoProgram };
+        command.stdin(self.held.input());
+        let forgotten = new_key.then(|| target.alias.clone());
+        if let Err(error) = self.host_keys.prepare(forgotten).await {
+            tracing::warn!(%error, "host keys cannot be kept");
+            return Trouble::Said(format!("{KNOWN_HOSTS}: {}", providers::text::clean(&error.to_string())));
         }
         listening::listen(command, &target.alias, tell).await
     }

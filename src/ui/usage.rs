@@ -99,7 +99,9 @@ pub fn alarm_words(scene: &Scene, alarm: &Alarm) -> String {
 /// How the stream to the machine stands; nothing where its provider tells no address for one.
 pub fn link(scene: &Scene, known: &Known<Instance>) -> Option<Runs> {
     let (language, streams) = (scene.look.language, &scene.state.world.streams);
-    if scene.state.view.fixed.demo || !known.row.ssh.as_ref()?.direct || scene.phase(known) != Phase::Running {
+    // Of one that was tried it is told whatever its phase: that may be why nobody knows whether it runs.
+    let concerns = scene.phase(known) == Phase::Running || streams.get(&known.identity).is_some();
+    if scene.state.view.fixed.demo || !known.row.ssh.as_ref()?.direct || !concerns {
         return None;
     }
     let key = scene.key_of(Meaning::LookInto);

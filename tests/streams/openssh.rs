@@ -7,7 +7,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use providers::model::SshEndpoint;
-use rentop::rules::streams::Trouble;
+use providers::usage::GpuSample;
+use rentop::rules::streams::{Told, Trouble};
 use rentop::runtime::streams::KNOWN_HOSTS;
 use rstest::rstest;
 use rustix::process::{Pid, Signal, kill_process};
@@ -181,8 +182,16 @@ async fn a_machine_is_looked_into_and_left_clean(#[case] more: &str) {
     let server = Server::of(&person, "server", more);
     let mut listener = person.listener();
     listener.open_at("m1", &server.at("127.0.0.1"), false);
-    listener.looks().await;
-    listener.looks().await;
+    for _ in 0..2 {
+        let Told::Usage(usage) = listener.next().await else { panic!("a look") };
+        let card = |gpu: &GpuSample| {
+            (gpu.model.clone(), gpu.utilization, gpu.memory_used_bytes, gpu.memory_total_bytes, gpu.power_watts)
+        };
+        let model = || Some("NVIDIA H100 80GB HBM3".to_owned());
+        let expected = (model(), Some(0.93), Some(71_234 << 20), Some(81_559 << 20), Some(612.4));
+        assert_eq!(usage.gpus.iter().map(card).collect::<Vec<_>>(), [expected.clone(), expected]);
+        assert!(usage.memory.is_some() && usage.mounts.iter().any(|mount| mount.path == "/"), "{usage:?}");
+    }
     assert!(!server.commands().is_empty());
     listener.streams.close(&identity("m1"));
     wait_until("the end of all that ran there", || server.commands().is_empty());
@@ -287,9 +296,11 @@ async fn a_machine_behind_a_jump_host_is_reached(#[case] known: bool, #[case] sa
     wait_until("the end of all that ran there", || server.commands().is_empty() && below(jump.child.id()).is_empty());
 }
 
-#[test]
+#[rstest]
+#[case::by_its_own_will(false)]
+#[case::killed(true)]
 #[ignore = "needs an OpenSSH server: .ci/ssh/run"]
-fn the_program_itself_looks_into_a_real_machine_and_leaves_it() {
+fn the_program_itself_looks_into_a_real_machine_and_leaves_it(#[case] killed: bool) {
     let person = Person::new();
     // Providers say `root`; whoever runs this may be somebody else.
     if user() != "root" {
@@ -301,6 +312,15 @@ fn the_program_itself_looks_into_a_real_machine_and_leaves_it() {
     wait_until("a stream", || !server.commands().is_empty());
     let known_hosts = std::fs::read_to_string(lab.state_dir().join(KNOWN_HOSTS)).unwrap();
     assert_eq!(known_hosts, format!("rentop.vast.me.31000001.0 {}\n", server.key()));
+    if killed {
+        // It has looked once, and rests.
+        terminal.wait_for("93");
+        terminal.child.kill().unwrap();
+        let began = Instant::now();
+        wait_until("the end of all that ran there", || below(server.child.id()).is_empty());
+        assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+        return;
+    }
     terminal.press("q");
     assert!(terminal.wait_end().success());
     wait_until("the end of all that ran there", || below(server.child.id()).is_empty());

@@ -376,6 +376,19 @@ fn an_account_is_known_by_another_name(
     }
 }
 
+/// Machines without an API are known before any of them was heard of.
+#[test]
+fn an_account_whose_machines_nobody_heard_of_yet_is_known_by_another_name() {
+    let mut books = Books::begin(known_as("crew", None), at("10:00:00"));
+    let unheard = vec![instance("a", Phase::Unknown, "3.6")];
+    books.answer(Poll {
+        tenant: Reading::NotTold,
+        instances: Part::Pieces { rows: Vec::new(), unheard },
+        ..listed(Vec::new())
+    });
+    assert_eq!(books.effects.first(), Some(&Effect::Rename { from: "crew".into(), to: "team".into() }));
+}
+
 #[test]
 fn an_account_that_another_one_of_the_config_is_takes_no_name_over() {
     let mut books = Books::begin(known_as("crew", Some("ann")), at("10:00:00"));

@@ -9,7 +9,7 @@ use crate::app::effect::Effect;
 use crate::app::gauges::latest;
 use crate::app::state::World;
 use crate::rules::streams::{Consent, Link, Order, Told};
-use crate::rules::usage::{Judged, UsageEntry, WeeksPeak, idle_until, judge, minute_of, mismatch};
+use crate::rules::usage::{Idleness, Judged, UsageEntry, Verdict, WeeksPeak, idle_until, judge, minute_of, mismatch};
 
 /// Slots are written down, and all gauges judged, so often.
 const MINUTE: SignedDuration = SignedDuration::from_mins(1);
@@ -25,7 +25,11 @@ const AHEAD: SignedDuration = SignedDuration::from_mins(1);
 /// Takes in which machines did not run when somebody last looked.
 pub fn remembered(world: &mut World, now: Timestamp) {
     for known in world.fleet.instances.values().filter(|known| !known.is_gone() && known.row.phase != Phase::Running) {
-        world.gauges.by.entry(known.identity.clone()).or_default().saw(known.row.phase, now);
+        let gauge = world.gauges.by.entry(known.identity.clone()).or_default();
+        gauge.saw(known.row.phase, now);
+        if matches!(known.phase(), Phase::Unreachable | Phase::Unknown) {
+            gauge.idleness.verdict = Verdict::Unknown;
+        }
     }
 }
 
@@ -90,7 +94,10 @@ pub fn told(world: &mut World, identity: &Identity, number: u64, told: Told, now
 /// What no API lists is known by its link: what that tells is asked for at once where the row says otherwise.
 fn ask_of(world: &mut World, identity: &Identity, told: &Told) {
     let Some(known) = world.fleet.instances.get(identity) else { return };
-    let told_otherwise = matches!(told, Told::Usage(_)) != (known.phase() == Phase::Running);
+    let told_otherwise = match told {
+        Told::Usage(_) => known.phase() != Phase::Running,
+        Told::Ended(_) => matches!(known.phase(), Phase::Running | Phase::Unknown),
+    };
     if told_otherwise
         && known.row.remarks.contains(&Remark::NoApi)
         && let Some(account) = world.fleet.account_mut(&identity.account)
@@ -232,7 +239,11 @@ fn judge_one(world: &mut World, identity: &Identity, now: Timestamp) {
         peak: world.gauges.peaks.get(identity),
         before: gauge.before(rule, now),
     };
-    let idleness = judge(&judged, rule, now);
+    let idleness = match known.phase() {
+        // Whether it runs nobody knows, and the less whether it works.
+        Phase::Unreachable | Phase::Unknown => Idleness { verdict: Verdict::Unknown, ..Idleness::default() },
+        _ => judge(&judged, rule, now),
+    };
     let marked = world.spending.meter.idle_since(identity).filter(|_| !idleness.wastes());
     let marked = marked.map(|since| world.fleet.here(&identity.account, since));
     let until = marked.map(|since| idle_until(&gauge.history, rule, since, now));

@@ -401,7 +401,12 @@ pub(super) fn kept(world: &World, name: &AccountName, entries: Entries) -> Optio
 
 /// An account's line, without resources; `None` when it is not for us to write, or nothing is known yet.
 fn keep_of(world: &World, name: &AccountName, entries: Entries) -> Option<Keep> {
-    let account = world.fleet.account(name).filter(|account| world.collects() && account.as_of.is_some())?;
+    // Single machines may be known before the account is, and are written down no later time as long as they stay so.
+    let has_rows = || world.fleet.instances_of(name).next().is_some();
+    let account = world.fleet.account(name).filter(|account| account.as_of.is_some() || has_rows())?;
+    if !world.collects() {
+        return None;
+    }
     let spending = &world.spending;
     let account = AccountMemory {
         as_of: account.as_of,

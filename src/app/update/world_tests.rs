@@ -437,6 +437,11 @@ fn a_machine_without_an_api_is_known_by_its_link() {
     story.answer(Poll { instances: Part::Pieces { rows: vec![], unheard }, ..listed(vec![]) });
     let opened = story.effects.iter().any(|effect| matches!(effect, Effect::OpenStream { .. }));
     assert!(opened, "it is reached for although nothing is known of it");
+    let kept = story.effects.iter().find_map(|effect| match effect {
+        Effect::Keep(keep) => Some((keep.account.as_of, keep.instances.len())),
+        _ => None,
+    });
+    assert_eq!(kept, Some((None, 1)), "the whole list may seem to change nothing");
     let tell = |story: &mut Story, told| {
         let number = story.state.world.streams.get(&identity("team", "a")).unwrap().number;
         story.hear(WorldEvent::Stream { identity: identity("team", "a"), number, told });

@@ -78,6 +78,10 @@ fn fault(tool: &str, answer: &str, exit: Option<i32>, cut: bool) -> String {
 pub(super) fn number(cell: &str) -> Option<f64> {
     let cell = cell.trim();
     let end = cell.find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | '-' | '+')).unwrap_or(cell.len());
+    // An exponent is no unit.
+    if cell[end..].starts_with(['e', 'E']) {
+        return None;
+    }
     cell[..end].parse().ok().filter(|number: &f64| number.is_finite())
 }
 

@@ -12,13 +12,28 @@ export LC_ALL=C PYTHONDONTWRITEBYTECODE=1 PATH="$PATH:/usr/local/bin:/usr/local/
 cd /;
 
 # Old kinds of timeout have no -k; some machines have none at all.
-limit=;
-if timeout -k 2 9 true; then limit="timeout -k 2 {PATIENCE}"; elif timeout 9 true; then limit="timeout {PATIENCE}"; fi;
+limit=; held=;
+if timeout -k 2 9 true; then limit="timeout -k 2 {PATIENCE}"; elif timeout 9 true; then limit="timeout {PATIENCE}"; else held=no; fi;
 
 run() { $limit "$@" </dev/null 2>&1; e=$?; echo; echo "@exit $e"; };
 
 # Hundredths of a second of a clock that nobody sets: `123.45` becomes 12345.
 clock() { if read -r now rest </proc/uptime; then now=${now%%.*}${now#*.}; else now=$((${now:-0}+{PACE}00)); fi; };
+
+# Whoever listens holds our input open, and never writes: when it ends, so do we, without having to write to nobody.
+# An input that has ended before the first rest was never held.
+rest() {
+  if [ "$held" = no ]; then sleep $1; return; fi;
+  clock; rests=$now;
+  timeout $1 cat >/dev/null; e=$?;
+  clock;
+  case $held:$e in
+    *:124|*:143) held=yes; return;;
+    yes:0) exit;;
+    :0) if [ $((now-rests)) -ge 20 ]; then exit; fi;;
+  esac;
+  held=no; sleep $1;
+};
 
 # The first tool whose maker is among the devices; without such a one, the first tool.
 choose() {
@@ -88,5 +103,5 @@ while echo @look; do
   clock; pause=$(((now-began)*4/100));
   if [ "$pause" -gt 15 ]; then pause=15; fi;
   if [ "$pause" -lt {PACE} ]; then pause={PACE}; fi;
-  sleep $pause;
+  rest $pause;
 done

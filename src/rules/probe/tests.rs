@@ -57,6 +57,8 @@ fn near(one: Option<f64>, other: f64) -> bool {
 }
 
 #[rstest]
+#[case("1e400", None)]
+#[case("5E3", None)]
 #[case("12288 MiB", Some(12288.0))]
 #[case("0 %", Some(0.0))]
 #[case("71%", Some(71.0))]

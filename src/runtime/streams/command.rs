@@ -75,7 +75,7 @@ impl Ssh {
         Ssh { program, ..self }
     }
 
-    /// Runs a command there until it ends or is dropped. `None` when nothing is connected to.
+    /// Runs a command there until it ends or is dropped, with nothing to read. `None` when nothing is connected to.
     pub fn unattended(&self, target: &Target, remote: &str) -> Option<Command> {
         let mut command = self.command(target, self.program.as_ref()?, &UNATTENDED, &["-T"]);
         command.arg(remote);

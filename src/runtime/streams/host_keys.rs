@@ -1,4 +1,5 @@
-//! The file of host keys. `ssh` writes new keys into it; we only ever take one out, when a person said so.
+//! The file of host keys. `ssh` writes new keys into it; we only ever take one out, when a person said so, and see to it
+//! that one can be written.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -17,15 +18,26 @@ impl HostKeys {
         HostKeys { file, writing: Arc::default() }
     }
 
-    /// Takes the keys of a name out of the file: whatever key its host has the next time is the right one.
-    pub async fn forget(&self, alias: &str) -> io::Result<()> {
-        let (keys, alias) = (self.clone(), alias.to_owned());
-        let forgotten = tokio::task::spawn_blocking(move || {
+    /// Makes sure that a new key can be kept, without which `ssh` would take any key for a new one each time. With a
+    /// name its keys are taken out before: whatever key its host has the next time is the right one.
+    pub async fn prepare(&self, forgotten: Option<String>) -> io::Result<()> {
+        let keys = self.clone();
+        let prepared = tokio::task::spawn_blocking(move || {
             let _alone = keys.writing.lock().unwrap_or_else(PoisonError::into_inner);
-            forget(&keys.file, &alias)
+            forgotten.map_or(Ok(()), |alias| forget(&keys.file, &alias))?;
+            writable(&keys.file)
         });
-        forgotten.await.map_err(io::Error::other)?
+        prepared.await.map_err(io::Error::other)?
     }
+}
+
+fn writable(file: &Path) -> io::Result<()> {
+    let mut options = File::options();
+    options.append(true).create(true);
+    // Readable by its owner alone, as `ssh` makes it.
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(file).map(drop)
 }
 
 /// The file is replaced in one step, so that an `ssh` that reads it meanwhile sees all other keys.
@@ -97,14 +109,17 @@ mod tests {
     async fn a_file_that_is_not_there_has_no_key_to_forget() {
         let folder = tempfile::tempdir().unwrap();
         let keys = HostKeys::new(folder.path().join("known_hosts"));
-        keys.forget("rentop.vast.me.m1.0").await.unwrap();
-        assert!(!folder.path().join("known_hosts").exists());
+        keys.prepare(Some("rentop.vast.me.m1.0".to_owned())).await.unwrap();
+        assert_eq!(std::fs::read(folder.path().join("known_hosts")).unwrap(), b"");
     }
 
+    #[rstest]
+    #[case::for_a_key_that_changed(Some("rentop.vast.me.m1.0"))]
+    #[case::for_a_new_one(None)]
     #[tokio::test]
-    async fn a_file_that_cannot_be_read_is_told() {
+    async fn a_file_that_keeps_no_keys_is_told(#[case] forgotten: Option<&str>) {
         let folder = tempfile::tempdir().unwrap();
         let keys = HostKeys::new(folder.path().to_owned());
-        assert!(keys.forget("rentop.vast.me.m1.0").await.is_err());
+        assert!(keys.prepare(forgotten.map(str::to_owned)).await.is_err());
     }
 }
