@@ -54,7 +54,7 @@ fn note(world: &mut World, identity: &Identity, usage: &Usage, now: Timestamp) {
     }
     if usage.as_of <= now + AHEAD {
         let gpus = world.fleet.instances.get(identity).and_then(|known| known.row.gpus.as_ref());
-        let rented = gpus.map_or(1, |gpus| gpus.count);
+        let rented = gpus.map(|gpus| gpus.count);
         let gauge = world.gauges.by.entry(identity.clone()).or_default();
         gauge.history.forget_after(minute_of(now + AHEAD));
         gauge.note(usage, rented);
@@ -211,13 +211,19 @@ fn judge_one(world: &mut World, identity: &Identity, now: Timestamp) {
     let latest = world.usage(known);
     let mismatch = latest.and_then(|usage| mismatch(known.row.gpus.as_ref(), usage));
     let Some(gauge) = world.gauges.by.get(identity) else { return };
+    let started = known.row.started_at;
     let judged = Judged {
         history: &gauge.history,
         latest,
-        runs: known.phase() == Phase::Running,
+        runs: match known.phase() {
+            Phase::Running => Some(true),
+            Phase::Unknown | Phase::Unreachable => None,
+            _ => Some(false),
+        },
         rented: known.row.gpus.as_ref(),
-        running_since: known.row.started_at.map(|at| world.fleet.here(&identity.account, at)).or(gauge.running_since),
+        running_since: gauge.running_since(started.map(|at| world.fleet.here(&identity.account, at))),
         mismatch: mismatch.as_ref(),
+        partitioned: gauge.ssh.as_deref().is_some_and(|own| own.gpus.iter().any(|gpu| gpu.partitioned)),
         peak: world.gauges.peaks.get(identity),
         before: gauge.before(rule, now),
     };

@@ -88,7 +88,7 @@ impl Machine {
     }
 
     fn look(&mut self, usage: Usage) {
-        self.history.note(&usage, self.rented.count);
+        self.history.note(&usage, Some(self.rented.count));
         self.latest = Some(usage);
     }
 
@@ -102,10 +102,11 @@ impl Machine {
         let judged = Judged {
             history: &self.history,
             latest: self.latest.as_ref(),
-            runs: true,
+            runs: Some(true),
             rented: Some(&self.rented),
             running_since: self.running_since,
             mismatch: self.mismatch.as_ref(),
+            partitioned: false,
             peak: None,
             before: self.before.as_ref(),
         };
@@ -412,13 +413,13 @@ fn a_start_is_known_when_it_was_seen_and_not_otherwise() {
     gauge.saw(Running, minutes(0));
     gauge.saw(Unreachable, minutes(1));
     gauge.saw(Running, minutes(2));
-    assert_eq!(gauge.running_since, None, "it ran when it was first seen");
+    assert_eq!(gauge.running_since(None), None, "it ran when it was first seen");
     for rest in [Stopped, Provisioning, Reclaimed] {
         gauge.saw(rest, minutes(3));
-        assert_eq!(gauge.running_since, None);
+        assert_eq!(gauge.running_since(None), None);
         gauge.saw(Running, minutes(4));
         gauge.saw(Running, minutes(5));
-        assert_eq!(gauge.running_since, Some(minutes(4)));
+        assert_eq!(gauge.running_since(None), Some(minutes(4)));
     }
 }
 
@@ -426,7 +427,7 @@ fn a_start_is_known_when_it_was_seen_and_not_otherwise() {
 fn the_same_figures_again_are_one_point_of_the_curve() {
     let mut gauge = Gauge::default();
     let old = Usage { source: UsageSource::Provider, ..doing(&[7]).usage(minutes(0)) };
-    (0..5).for_each(|_| gauge.note(&old, 1));
+    (0..5).for_each(|_| gauge.note(&old, Some(1)));
     assert_eq!(gauge.trend.len(), 1);
 }
 
