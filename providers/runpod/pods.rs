@@ -248,7 +248,9 @@ fn usage(
         ..Usage::new(time.min(now), UsageSource::Provider)
     };
     match told {
-        Some((time, samples, averaged)) if now.duration_since(time) <= FRESH => Some(usage(time, samples, averaged, true)),
+        Some((time, samples, averaged)) if now.duration_since(time) <= FRESH => {
+            Some(usage(time, samples, averaged, true))
+        }
         _ if !live.is_empty() || cpu.is_some() || memory.is_some() => Some(usage(now, live, false, false)),
         // Old figures with their age are better than none.
         Some((time, samples, averaged)) => Some(usage(time, samples, averaged, true)),

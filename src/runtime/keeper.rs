@@ -26,6 +26,9 @@ use crate::rules::usage::UsageEntry;
 /// A claim on the ledger runs out after this unless it is renewed.
 const CLAIM: SignedDuration = SignedDuration::from_secs(30);
 
+/// Of what machines did, about so many slots are told at a time.
+const SLOTS: usize = 2000;
+
 /// A clock may be set by so much without making a living process look younger than what it does.
 const CLOCK_STEP: SignedDuration = SignedDuration::from_mins(1);
 
@@ -484,13 +487,14 @@ impl Desk {
     fn recall_usage(&mut self, from: Option<Timestamp>, peaks: bool) {
         let week = clock::now() - SignedDuration::from_hours(7 * 24);
         let recalled = self.open_ledger().and_then(|ledger| {
-            let entries = from.map(|from| ledger.usage_since(from)).transpose()?.unwrap_or_default();
-            Ok((entries, peaks.then(|| ledger.memory_peaks(week)).transpose()?))
+            let (entries, rest) = from.map(|from| ledger.usage_since(from, SLOTS)).transpose()?.unwrap_or_default();
+            Ok((entries, rest, peaks.then(|| ledger.memory_peaks(week)).transpose()?))
         });
-        match recalled {
-            Ok((entries, peaks)) => self.outbox.put(Event::World(WorldEvent::UsageRecalled { entries, peaks })),
-            Err(error) => tracing::error!(%error, "what machines did cannot be read"),
-        }
+        let (entries, rest, peaks) = recalled.unwrap_or_else(|error| {
+            tracing::error!(%error, "what machines did cannot be read");
+            Default::default()
+        });
+        self.outbox.put(Event::World(WorldEvent::UsageRecalled { entries, rest, peaks }));
     }
 
     fn set_aside(&mut self, why: &str) {

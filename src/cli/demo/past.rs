@@ -277,7 +277,7 @@ mod tests {
             };
             judge(&judged, &IdleRule::default(), now)
         };
-        let idle = judged("31000011", 1);
+        let idle = judged("q4notebook0007", 1);
         let time = now.duration_since(idle.since.unwrap()).as_mins();
         assert!(idle.verdict == Verdict::Idle && (215..=225).contains(&time), "{idle:?}, {time} min");
         assert_eq!(judged("t7sweep0000005", 8).verdict, Verdict::Underused);

@@ -130,6 +130,11 @@ impl Gauge {
         Some(&self.idleness).filter(|_| self.learnt.is_none_or(|learnt| learnt >= first))
     }
 
+    /// Something was learnt since it was last judged.
+    pub fn has_learnt(&self) -> bool {
+        self.learnt.is_some()
+    }
+
     fn learn(&mut self, minute: i64) {
         self.learnt = Some(self.learnt.map_or(minute, |learnt| learnt.min(minute)));
     }
