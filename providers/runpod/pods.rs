@@ -238,13 +238,13 @@ fn usage(
         // Figures of the run before say nothing about this one.
         (!samples.is_empty() && started_at.is_none_or(|began| time >= began)).then_some((time, samples, averaged))
     });
-    // A time to come is that of another clock, and tells of no figure how old it is.
+    // A time further ahead is that of another clock, and tells of no figure how old it is. Time goes on while it answers.
     let usage = |time: Timestamp, gpus, averaged, timed| Usage {
         gpus,
         averaged,
         cpu,
         memory,
-        timed: timed && time <= now,
+        timed: timed && time.duration_since(now) <= FRESH,
         ..Usage::new(time.min(now), UsageSource::Provider)
     };
     match told {
