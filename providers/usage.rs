@@ -93,6 +93,9 @@ pub enum Server {
 pub struct Usage {
     /// When the figures were taken; for a provider without a time of its own, when it was asked.
     pub as_of: Timestamp,
+    /// The source itself says that they are of that time. What is not so may be what it heard last, whenever.
+    #[serde(default)]
+    pub timed: bool,
     pub source: UsageSource,
     /// One a GPU. Where a provider has one figure for all, one entry stands for all of them.
     pub gpus: Vec<GpuSample>,
@@ -131,6 +134,7 @@ impl Usage {
     pub fn new(as_of: Timestamp, source: UsageSource) -> Self {
         Usage {
             as_of,
+            timed: false,
             source,
             gpus: Vec::new(),
             gpus_told: false,

@@ -226,25 +226,34 @@ fn usage(
         return None;
     }
     let total = gpus.and_then(|gpus| gpus.memory_gib).map(|gib| u64::from(gib) << 30);
-    let count = gpus.map_or(0, |gpus| gpus.count);
+    let count = pod.gpu.as_ref().and_then(|gpu| gpu.count);
     let runtime = pod.runtime.as_ref();
     let live = live_samples(runtime, total);
     let share = |load: Option<&wire::Load>| load.and_then(|load| share(load.util));
     let cpu = share(runtime.and_then(|runtime| runtime.cpu.as_ref()));
     let memory = share(runtime.and_then(|runtime| runtime.memory.as_ref()));
     let told = extra.and_then(|extra| extra.telemetry.as_ref()).and_then(|telemetry| {
-        let time = telemetry.time?.min(now);
+        let time = telemetry.time?;
         let (samples, averaged) = telemetry_samples(telemetry, total, count);
         // Figures of the run before say nothing about this one.
         (!samples.is_empty() && started_at.is_none_or(|began| time >= began)).then_some((time, samples, averaged))
     });
-    let usage =
-        |as_of, gpus, averaged| Usage { gpus, averaged, cpu, memory, ..Usage::new(as_of, UsageSource::Provider) };
+    // A time further ahead is that of another clock, and tells of no figure how old it is. Time goes on while it answers.
+    let usage = |time: Timestamp, gpus, averaged, timed| Usage {
+        gpus,
+        averaged,
+        cpu,
+        memory,
+        timed: timed && time.duration_since(now) <= FRESH,
+        ..Usage::new(time.min(now), UsageSource::Provider)
+    };
     match told {
-        Some((time, samples, averaged)) if now.duration_since(time) <= FRESH => Some(usage(time, samples, averaged)),
-        _ if !live.is_empty() || cpu.is_some() || memory.is_some() => Some(usage(now, live, false)),
+        Some((time, samples, averaged)) if now.duration_since(time) <= FRESH => {
+            Some(usage(time, samples, averaged, true))
+        }
+        _ if !live.is_empty() || cpu.is_some() || memory.is_some() => Some(usage(now, live, false, false)),
         // Old figures with their age are better than none.
-        Some((time, samples, averaged)) => Some(usage(time, samples, averaged)),
+        Some((time, samples, averaged)) => Some(usage(time, samples, averaged, true)),
         None => None,
     }
 }
@@ -263,7 +272,7 @@ fn live_samples(runtime: Option<&wire::Runtime>, total: Option<u64>) -> Vec<GpuS
 }
 
 /// The cards as the host sent them, one by one or as their average.
-fn telemetry_samples(telemetry: &wire::Telemetry, total: Option<u64>, count: u32) -> (Vec<GpuSample>, bool) {
+fn telemetry_samples(telemetry: &wire::Telemetry, total: Option<u64>, count: Option<u32>) -> (Vec<GpuSample>, bool) {
     let sample = |(index, card): (u32, &wire::GpuMetrics)| GpuSample {
         index,
         utilization: share(card.percent_utilization),
@@ -279,8 +288,10 @@ fn telemetry_samples(telemetry: &wire::Telemetry, total: Option<u64>, count: u32
     if !each.is_empty() {
         return (each, false);
     }
-    let average = telemetry.average_gpu_metrics.as_ref().map(|card| sample((0, card)));
-    (speaking(average.into_iter().collect()), count > 1)
+    // What an average over nobody knows how many cards hides is not known either.
+    let average = telemetry.average_gpu_metrics.as_ref().filter(|_| count.is_some());
+    let average = average.map(|card| sample((0, card)));
+    (speaking(average.into_iter().collect()), count.is_some_and(|count| count > 1))
 }
 
 /// Nothing at all where no card has a figure, so that silence is not taken for a look.

@@ -352,7 +352,7 @@ fn usage(row: &wire::Instance, now: Timestamp) -> Option<Usage> {
     };
     let told = gpu.utilization.is_some() || gpu.temperature_c.is_some() || cpu.is_some() || memory.is_some();
     told.then(|| Usage {
-        averaged: row.num_gpus.is_some_and(|count| count.0 > Decimal::ONE),
+        averaged: row.num_gpus.is_none_or(|count| count.0 > Decimal::ONE),
         gpus: vec![gpu],
         cpu,
         memory,

@@ -90,6 +90,8 @@ pub enum WorldEvent {
     /// What the ledger knows of what machines did; `peaks` where it was asked for.
     UsageRecalled {
         entries: Vec<UsageEntry>,
+        /// There is more from this time on.
+        rest: Option<Timestamp>,
         peaks: Option<Vec<WeeksPeak>>,
     },
     /// A step could not be written down, so what depended on it was not done.

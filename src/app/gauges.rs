@@ -30,14 +30,23 @@ pub struct Gauges {
     pub(super) kept_at: Option<Timestamp>,
     /// When the most of the week was last asked for.
     pub(super) peaks_asked_at: Option<Timestamp>,
-    /// When all of them were last judged.
+    /// When all of them were last begun to be judged.
     pub(super) judged_at: Option<Timestamp>,
+    /// All of them are being judged: the last one that was; `None` inside when none was so far.
+    pub(super) round: Option<Option<Identity>>,
+    /// What the ledger knew was told in part, and the rest is asked for.
+    pub(super) recalling: bool,
     /// Instances that are idle, or no longer, and what of it the books do not know yet.
     pub(super) turned: BTreeSet<Identity>,
     pub(super) markings: Vec<Marking>,
 }
 
 impl Gauges {
+    /// Of what the ledger knew nothing is still to come that belongs to what was told.
+    pub fn are_recalled(&self) -> bool {
+        !self.recalling
+    }
+
     pub fn get(&self, identity: &Identity) -> Option<&Gauge> {
         self.by.get(identity)
     }

@@ -64,17 +64,28 @@ impl Ledger {
         })
     }
 
-    /// The slots from a time on, the oldest first.
-    pub fn usage_since(&self, from: Timestamp) -> Result<Vec<UsageEntry>, LedgerError> {
+    /// The slots from a time on, the oldest first: about so many, and the time from which on there are more.
+    pub fn usage_since(
+        &self,
+        from: Timestamp,
+        about: usize,
+    ) -> Result<(Vec<UsageEntry>, Option<Timestamp>), LedgerError> {
         let mut statement = self.main.prepare_cached(SINCE)?;
         let mut rows = statement.query([slot_of(from)])?;
-        let mut entries = Vec::new();
+        let (mut entries, mut read, mut last) = (Vec::new(), 0, None);
         while let Some(row) = rows.next()? {
+            let number: i64 = row.get(3)?;
+            // Those of the same five minutes stay together.
+            if read >= about && last != Some(number) {
+                return Ok((entries, Timestamp::from_second(number.saturating_mul(SLOT * MINUTE)).ok()));
+            }
+            (read, last) = (read + 1, Some(number));
             let figures: Vec<u8> = row.get(6)?;
             // What another version wrote is left alone.
-            let Some(slot) = slot(row.get(3)?, row.get(4)?, row.get(5)?, &figures) else { continue };
+            let Some(slot) = slot(number, row.get(4)?, row.get(5)?, &figures) else { continue };
             entries.push(UsageEntry { identity: identity(row)?, slot, latest: None });
         }
+        // With the last of it comes the last look at each machine that is in it.
         let mut looks: BTreeMap<Identity, Box<Usage>> = BTreeMap::new();
         let mut statement = self.main.prepare_cached(LATEST)?;
         let mut rows = statement.query([slot_of(from)])?;
@@ -86,7 +97,7 @@ impl Ledger {
         for entry in entries.iter_mut().rev() {
             entry.latest = looks.remove(&entry.identity);
         }
-        Ok(entries)
+        Ok((entries, None))
     }
 
     /// The most memory that each machine used since a time.
@@ -181,14 +192,36 @@ mod tests {
         UsageEntry { identity: identity(ResourceKind::Instance, "a"), slot, latest: None }
     }
 
+    fn all(ledger: &Ledger, from: Timestamp) -> Vec<UsageEntry> {
+        ledger.usage_since(from, usize::MAX).unwrap().0
+    }
+
+    #[test]
+    fn much_of_it_is_read_a_part_at_a_time() {
+        let mut ledger = Ledger::in_memory().unwrap();
+        let now = at("10:00");
+        let of =
+            |id: &str, slot| UsageEntry { identity: identity(ResourceKind::Instance, id), ..entry(slot, 1, vec![]) };
+        let first = slot_of(now);
+        let written: Vec<UsageEntry> = (first..first + 4).flat_map(|slot| [of("a", slot), of("b", slot)]).collect();
+        ledger.keep_usage(&written, now).unwrap();
+        let (mut read, mut from, mut parts) = (Vec::new(), Some(now), 0);
+        while let Some(at) = from {
+            let (part, rest) = ledger.usage_since(at, 3).unwrap();
+            read.extend(part);
+            (from, parts) = (rest, parts + 1);
+        }
+        assert_eq!((read, parts), (written, 2));
+    }
+
     #[test]
     fn what_is_written_is_read_again() {
         let mut ledger = Ledger::in_memory().unwrap();
         let now = at("10:00");
         let written = entry(slot_of(now), 0b1_1011, vec![card(0.5, (0.1, 0.2)), CardMinute::default()]);
         ledger.keep_usage(std::slice::from_ref(&written), now).unwrap();
-        assert_eq!(ledger.usage_since(now).unwrap(), [written]);
-        assert_eq!(ledger.usage_since(now + SignedDuration::from_mins(5)).unwrap(), []);
+        assert_eq!(all(&ledger, now), [written]);
+        assert_eq!(all(&ledger, now + SignedDuration::from_mins(5)), []);
     }
 
     /// As after a restart, before what the one before wrote is known.
@@ -201,7 +234,7 @@ mod tests {
         for written in [&first, &second, &first] {
             ledger.keep_usage(std::slice::from_ref(written), now).unwrap();
         }
-        let [found] = &ledger.usage_since(now).unwrap()[..] else { panic!("one slot") };
+        let [found] = &all(&ledger, now)[..] else { panic!("one slot") };
         assert_eq!((found.slot.seen, found.slot.whole), (0b1_0011, 0b1_0001));
         let both = CardMinute { least: Share::of(0.0), ..card(0.9, (0.0, 0.6)) };
         assert_eq!(found.slot.cards, [both, card(0.1, (0.1, 0.1))]);
@@ -218,7 +251,7 @@ mod tests {
             let entry = UsageEntry { latest: Some(Box::new(look(cpu))), ..entry(slot, 1, Vec::new()) };
             ledger.keep_usage(&[entry], now).unwrap();
         }
-        let found = ledger.usage_since(now - SignedDuration::from_mins(5)).unwrap();
+        let found = all(&ledger, now - SignedDuration::from_mins(5));
         let looks: Vec<_> = found.iter().map(|entry| entry.latest.as_deref()).collect();
         assert_eq!(looks, [None, Some(&look(0.75))]);
     }
@@ -230,8 +263,7 @@ mod tests {
         let slots = || [slot_of(now - KEPT) - 1, slot_of(now - KEPT), slot_of(now)];
         let entries = slots().map(|slot| entry(slot, 1, vec![card(0.0, (0.2, 0.3))]));
         ledger.keep_usage(&entries, now).unwrap();
-        let found: Vec<i64> =
-            ledger.usage_since(Timestamp::UNIX_EPOCH).unwrap().iter().map(|e| e.slot.number).collect();
+        let found: Vec<i64> = all(&ledger, Timestamp::UNIX_EPOCH).iter().map(|e| e.slot.number).collect();
         assert_eq!(found, slots()[1..]);
     }
 
@@ -242,7 +274,7 @@ mod tests {
         ledger.keep_usage(&[entry(slot_of(now), 1, Vec::new())], now).unwrap();
         for figures in [&b"\x02"[..], b"", &[LAYOUT; HOST_BYTES + CARD_BYTES - 1]] {
             ledger.main.execute("UPDATE usage SET figures = $1", [figures]).unwrap();
-            assert_eq!(ledger.usage_since(now).unwrap(), []);
+            assert_eq!(all(&ledger, now), []);
         }
     }
 }

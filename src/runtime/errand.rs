@@ -39,9 +39,15 @@ impl Errand {
 
     /// Waits until the ledger has done all that it was asked for so far, and takes in what it answered.
     pub async fn catch_up(&mut self) {
-        self.performer.keeper.reached().await;
-        while let Some(event) = self.inbox.ready() {
-            self.take(event);
+        loop {
+            self.performer.keeper.reached().await;
+            while let Some(event) = self.inbox.ready() {
+                self.take(event);
+            }
+            // Much of what machines did comes a part at a time, each asked for when the one before is there.
+            if self.state.world.gauges.are_recalled() {
+                return;
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 //! The ledger's thread: SQL blocks, so it has a thread of its own and hears of work by a channel.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque, btree_map};
 use std::path::PathBuf;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
@@ -25,6 +25,12 @@ use crate::rules::usage::UsageEntry;
 
 /// A claim on the ledger runs out after this unless it is renewed.
 const CLAIM: SignedDuration = SignedDuration::from_secs(30);
+
+/// Of what machines did, about so many slots are told at a time.
+const SLOTS: usize = 2000;
+
+/// So many of them wait at the most for a disk with room: a day of three hundred machines.
+const MOST_SLOTS: usize = 100_000;
 
 /// A clock may be set by so much without making a living process look younger than what it does.
 const CLOCK_STEP: SignedDuration = SignedDuration::from_mins(1);
@@ -77,6 +83,8 @@ struct Billed {
 enum Entry {
     Look(Box<Keep>),
     Billed(Billed),
+    /// What of the looks before was waste, or was none.
+    Waste(Vec<Marking>),
 }
 
 impl Entry {
@@ -274,6 +282,8 @@ struct Desk {
     adding_up: bool,
     /// What could not be written, a full disk for instance: first in the order of its coming, once it can be.
     waiting: VecDeque<Entry>,
+    /// The same of what machines did, which has no order but its own.
+    usage: BTreeMap<(i64, Identity), UsageEntry>,
     /// It was told that something could not be written.
     failing: bool,
     /// The day of which the sums were told last.
@@ -291,6 +301,7 @@ impl Desk {
             recalled: false,
             adding_up: false,
             waiting: VecDeque::new(),
+            usage: BTreeMap::new(),
             failing: false,
             summed: None,
         }
@@ -322,18 +333,14 @@ impl Desk {
                 Work::Assign(assignments) => {
                     self.write("projects", |ledger| ledger.assign(&assignments));
                 }
-                Work::MarkWaste(markings) => {
-                    self.write("waste", |ledger| ledger.mark(&markings));
-                }
+                Work::MarkWaste(markings) => self.keep(Entry::Waste(markings)),
                 Work::NoteUnwatched(accounts) => {
                     self.write("what is watched", |ledger| ledger.note_unwatched(&accounts));
                 }
                 Work::Rename { from, to } => {
                     self.write("an account's name", |ledger| ledger.rename(&from, &to));
                 }
-                Work::KeepUsage(entries) => {
-                    self.write("usage", |ledger| ledger.keep_usage(&entries, clock::now()));
-                }
+                Work::KeepUsage(entries) => self.keep_usage(entries),
                 Work::RecallUsage(from, peaks) => self.recall_usage(from, peaks),
                 Work::Spend(question, asker) => self.spend(&question, asker),
                 // Nobody waits for these any more only when the command was interrupted.
@@ -352,6 +359,7 @@ impl Desk {
                 }
                 Work::End { release } => {
                     self.keep_all(None);
+                    self.keep_usage(Vec::new());
                     let owner = self.owner.clone();
                     if release {
                         self.write("the claim", |ledger| ledger.release(&owner));
@@ -484,13 +492,14 @@ impl Desk {
     fn recall_usage(&mut self, from: Option<Timestamp>, peaks: bool) {
         let week = clock::now() - SignedDuration::from_hours(7 * 24);
         let recalled = self.open_ledger().and_then(|ledger| {
-            let entries = from.map(|from| ledger.usage_since(from)).transpose()?.unwrap_or_default();
-            Ok((entries, peaks.then(|| ledger.memory_peaks(week)).transpose()?))
+            let (entries, rest) = from.map(|from| ledger.usage_since(from, SLOTS)).transpose()?.unwrap_or_default();
+            Ok((entries, rest, peaks.then(|| ledger.memory_peaks(week)).transpose()?))
         });
-        match recalled {
-            Ok((entries, peaks)) => self.outbox.put(Event::World(WorldEvent::UsageRecalled { entries, peaks })),
-            Err(error) => tracing::error!(%error, "what machines did cannot be read"),
-        }
+        let (entries, rest, peaks) = recalled.unwrap_or_else(|error| {
+            tracing::error!(%error, "what machines did cannot be read");
+            Default::default()
+        });
+        self.outbox.put(Event::World(WorldEvent::UsageRecalled { entries, rest, peaks }));
     }
 
     fn set_aside(&mut self, why: &str) {
@@ -568,9 +577,10 @@ impl Desk {
                 Entry::Billed(Billed { account, from, to, lines }) => {
                     ("what was billed", ledger.import_billed(account, *from, *to, lines))
                 }
+                Entry::Waste(markings) => ("waste", ledger.mark(markings)),
             };
             match (kept, entry) {
-                (Ok(()), Entry::Look(_)) => {}
+                (Ok(()), Entry::Look(_) | Entry::Waste(_)) => {}
                 (Ok(()), Entry::Billed(Billed { account, to, .. })) => {
                     self.outbox.put(Event::World(WorldEvent::BilledKept { account, to }));
                 }
@@ -589,6 +599,37 @@ impl Desk {
         // The sums that were told lack what has just been written.
         if late {
             self.outbox.put(Event::World(WorldEvent::AddedUp));
+        }
+    }
+
+    /// Writes down what machines did, with what could not be written before. As much of that as there is room for waits
+    /// again where it still cannot be; whoever else wrote of the same time meanwhile, it is added to that.
+    fn keep_usage(&mut self, entries: Vec<UsageEntry>) {
+        for entry in entries {
+            match self.usage.entry((entry.slot.number, entry.identity.clone())) {
+                btree_map::Entry::Occupied(mut there) => {
+                    let there = there.get_mut();
+                    there.slot.merge(&entry.slot);
+                    there.latest = entry.latest.or(there.latest.take());
+                }
+                btree_map::Entry::Vacant(place) => drop(place.insert(entry)),
+            }
+        }
+        let Some(ledger) = self.ledger.as_mut().filter(|_| !self.usage.is_empty()) else {
+            return self.usage.clear();
+        };
+        let entries: Vec<UsageEntry> = self.usage.values().cloned().collect();
+        match ledger.keep_usage(&entries, clock::now()) {
+            Ok(()) => self.usage.clear(),
+            Err(error) => {
+                if !error.may_pass() {
+                    self.usage.clear();
+                }
+                while self.usage.len() > MOST_SLOTS {
+                    self.usage.pop_first();
+                }
+                self.not_written("usage", error);
+            }
         }
     }
 

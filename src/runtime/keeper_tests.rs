@@ -2,6 +2,7 @@ use super::*;
 use crate::ledger::samples::{at, done, folder, keep, known_instance, operation, owner, sending, spent};
 use crate::rules::earlier::Gone;
 use crate::rules::saga::Step;
+use crate::rules::usage::HostMinute;
 use crate::runtime::Inbox;
 
 fn desk(ledger: Option<Ledger>, owner: Owner, outbox: Outbox) -> Desk {
@@ -108,6 +109,32 @@ fn what_was_billed_is_told_to_be_known_once_it_is_written() {
     desk.keep(Entry::Look(Box::new(keep(vec![]))));
     assert_eq!(known(), [("other".to_owned(), at("09:00")), ("team".to_owned(), at("10:00"))]);
     assert_eq!(desk.ledger.unwrap().recall(at("10:00")).unwrap().0.billed_to[&AccountName::from("team")], at("10:00"));
+}
+
+#[test]
+fn what_machines_did_while_the_disk_was_full_is_written_later() {
+    let dir = folder();
+    let (ledger, _) = Ledger::open(dir.path(), at("10:00")).unwrap();
+    let (_inbox, outbox) = Inbox::new();
+    let mut desk = desk(Some(ledger), owner(std::process::id()), outbox);
+    let path = dir.path().join("ledger.sqlite");
+    let elsewhere = path.with_extension("elsewhere");
+    let number = clock::now().as_second().div_euclid(300);
+    let saw = |number, seen| {
+        let host = HostMinute { seen: true, averaged_over: 1, ..HostMinute::default() };
+        let slot = Slot { number, seen, whole: seen, host, cards: Vec::new() };
+        vec![UsageEntry { identity: known_instance("a").identity, slot, latest: None }]
+    };
+    std::fs::rename(&path, &elsewhere).unwrap();
+    for (number, seen) in [(number - 1, 0b10), (number, 0b01), (number, 0b11)] {
+        desk.keep_usage(saw(number, seen));
+    }
+    assert_eq!(desk.usage.len(), 2);
+    std::fs::rename(&elsewhere, &path).unwrap();
+    desk.keep_usage(saw(number, 0b100));
+    assert!(desk.usage.is_empty());
+    let (read, _) = desk.ledger.unwrap().usage_since(clock::now() - SignedDuration::from_hours(1), 10).unwrap();
+    assert_eq!(read.iter().map(|entry| entry.slot.seen).collect::<Vec<_>>(), [0b10, 0b111]);
 }
 
 /// Another process set the file aside: what is at its place is claimed and read, and written from then on. Its log

@@ -84,7 +84,7 @@ fn recalled(story: &mut Story, id: &str, minutes: i64, shares: &[f64], serves: b
         UsageEntry { identity: identity.clone(), slot, latest: None }
     };
     let entries = (last - minutes / SLOT..=last).map(entry).collect();
-    story.world(WorldEvent::UsageRecalled { entries, peaks: None });
+    story.world(WorldEvent::UsageRecalled { entries, rest: None, peaks: None });
 }
 
 /// One machine of each verdict, in an account that may be looked into, and one that nobody was asked about.

@@ -1,5 +1,7 @@
 //! What the collector does about usage: looks go into gauges, gauges are judged, streams are opened and closed.
 
+use std::ops::Bound;
+
 use jiff::{SignedDuration, Timestamp};
 use providers::model::{AccountName, Identity, Phase, Remark};
 use providers::usage::{Usage, UsageSource};
@@ -9,10 +11,14 @@ use crate::app::effect::Effect;
 use crate::app::gauges::latest;
 use crate::app::state::World;
 use crate::rules::streams::{Consent, Link, Order, Told};
-use crate::rules::usage::{Idleness, Judged, UsageEntry, Verdict, WeeksPeak, idle_until, judge, minute_of, mismatch};
+use crate::rules::usage::{
+    Gauge, Idleness, Judged, UsageEntry, Verdict, WeeksPeak, idle_until, judge, minute_of, mismatch,
+};
 
 /// Slots are written down, and all gauges judged, so often.
 const MINUTE: SignedDuration = SignedDuration::from_mins(1);
+/// So many are judged between two frames.
+const AT_ONCE: usize = 100;
 /// The most of the week is asked for so often.
 const PEAKS: SignedDuration = SignedDuration::from_hours(1);
 /// So much of the past is asked for at start.
@@ -59,7 +65,7 @@ fn note(world: &mut World, identity: &Identity, usage: &Usage, now: Timestamp) {
     }
     if usage.as_of <= now + AHEAD {
         let gpus = world.fleet.instances.get(identity).and_then(|known| known.row.gpus.as_ref());
-        let rented = gpus.map_or(1, |gpus| gpus.count);
+        let rented = gpus.map(|gpus| gpus.count);
         let gauge = world.gauges.by.entry(identity.clone()).or_default();
         gauge.history.forget_after(minute_of(now + AHEAD));
         gauge.note(usage, rented);
@@ -126,7 +132,13 @@ pub fn accept_host_key(world: &mut World, identity: &Identity, now: Timestamp) -
 }
 
 /// Takes over what the ledger knew.
-pub fn recalled(world: &mut World, entries: &[UsageEntry], peaks: Option<Vec<WeeksPeak>>, now: Timestamp) {
+pub fn recalled(
+    world: &mut World,
+    entries: &[UsageEntry],
+    rest: Option<Timestamp>,
+    peaks: Option<Vec<WeeksPeak>>,
+    now: Timestamp,
+) -> Vec<Effect> {
     for UsageEntry { identity, slot, latest } in entries {
         let Some(known) = world.fleet.instances.get_mut(identity).filter(|known| !known.is_gone()) else { continue };
         let gauge = world.gauges.by.entry(identity.clone()).or_default();
@@ -142,7 +154,13 @@ pub fn recalled(world: &mut World, entries: &[UsageEntry], peaks: Option<Vec<Wee
     if let Some(peaks) = peaks {
         world.gauges.peaks = peaks.into_iter().map(|peak| (peak.identity.clone(), peak)).collect();
     }
-    judge_all(world, now, SignedDuration::ZERO);
+    world.gauges.recalling = rest.is_some();
+    if rest.is_some() {
+        return vec![Effect::RecallUsage { from: rest, peaks: false }];
+    }
+    world.gauges.round = Some(None);
+    judge_some(world, now);
+    Vec::new()
 }
 
 /// What is due by itself.
@@ -154,8 +172,9 @@ pub fn tick(world: &mut World, now: Timestamp) -> Vec<Effect> {
     let due = |last: Option<Timestamp>, pause| last.is_none_or(|at| is_over(at, pause, now));
     if due(world.gauges.judged_at, MINUTE) {
         world.gauges.judged_at = Some(now);
-        judge_all(world, now, MINUTE);
+        world.gauges.round = Some(None);
     }
+    judge_some(world, now);
     if due(world.gauges.kept_at, MINUTE) {
         let first = world.gauges.kept_at.is_none();
         world.gauges.kept_at = Some(now);
@@ -213,29 +232,49 @@ pub fn streams_due(world: &mut World, now: Timestamp) -> Vec<Effect> {
     orders.into_iter().map(effect).collect()
 }
 
-/// Judges all that were not judged for so long.
-fn judge_all(world: &mut World, now: Timestamp, pause: SignedDuration) {
-    let due = world.gauges.by.iter().filter(|(_, gauge)| gauge.judged_at.is_none_or(|at| is_over(at, pause, now)));
-    let due: Vec<Identity> = due.map(|(identity, _)| identity.clone()).collect();
-    for identity in due {
-        judge_one(world, &identity, now);
+/// Goes on with the round through all gauges, and judges some of those that are due: no frame waits for thousands.
+fn judge_some(world: &mut World, now: Timestamp) {
+    let Some(after) = world.gauges.round.take() else { return };
+    let after = after.map_or(Bound::Unbounded, Bound::Excluded);
+    let is_due = |gauge: &Gauge| gauge.has_learnt() || gauge.judged_at.is_none_or(|at| is_over(at, MINUTE, now));
+    let due = world.gauges.by.range((after, Bound::Unbounded)).filter(|(_, gauge)| is_due(gauge));
+    let at_once = if world.one_shot { usize::MAX } else { AT_ONCE };
+    let due: Vec<Identity> = due.take(at_once).map(|(identity, _)| identity.clone()).collect();
+    for identity in &due {
+        judge_one(world, identity, now);
     }
+    world.gauges.round = due.into_iter().nth(at_once.saturating_sub(1)).map(Some);
+}
+
+/// When the rest of the gauges is judged; `None` when none waits.
+pub fn next_wake(world: &World, now: Timestamp) -> Option<Timestamp> {
+    world.gauges.round.as_ref().map(|_| now)
 }
 
 fn judge_one(world: &mut World, identity: &Identity, now: Timestamp) {
+    // What is not read yet may be the work in it.
+    if world.gauges.recalling {
+        return;
+    }
     let Some(known) = world.fleet.instances.get(identity) else { return };
     let Some(account) = world.fleet.account(&identity.account) else { return };
     let rule = world.settings.idle_rule(&account.provider, identity, &known.row);
     let latest = world.usage(known);
     let mismatch = latest.and_then(|usage| mismatch(known.row.gpus.as_ref(), usage));
     let Some(gauge) = world.gauges.by.get(identity) else { return };
+    let started = known.row.started_at;
     let judged = Judged {
         history: &gauge.history,
         latest,
-        runs: known.phase() == Phase::Running,
+        runs: match known.phase() {
+            Phase::Running => Some(true),
+            Phase::Unknown | Phase::Unreachable => None,
+            _ => Some(false),
+        },
         rented: known.row.gpus.as_ref(),
-        running_since: known.row.started_at.map(|at| world.fleet.here(&identity.account, at)).or(gauge.running_since),
+        running_since: gauge.running_since(started.map(|at| world.fleet.here(&identity.account, at))),
         mismatch: mismatch.as_ref(),
+        partitioned: gauge.ssh.as_deref().is_some_and(|own| own.gpus.iter().any(|gpu| gpu.partitioned)),
         peak: world.gauges.peaks.get(identity),
         before: gauge.before(rule, now),
     };

@@ -22,6 +22,13 @@ fn machine() -> Instance {
     Instance { gpus: Some(Gpus::parse("H100", Some(8), None)), ..instance("a", Phase::Running, "21.52") }
 }
 
+/// What all of its cards do, as its provider tells.
+fn eight(used: f64, as_of: Timestamp) -> Usage {
+    let (memory_used_bytes, memory_total_bytes) = (Some(1 << 30), Some(80 << 30));
+    let card = GpuSample { utilization: Some(used), memory_used_bytes, memory_total_bytes, ..GpuSample::default() };
+    Usage { gpus: vec![card; 8], timed: true, ..Usage::new(as_of, UsageSource::Provider) }
+}
+
 /// One account with one instance, looked at every thirty seconds.
 struct Story {
     state: State,
@@ -59,9 +66,8 @@ impl Story {
     fn looks(&mut self, minute: i64, used: Option<u32>) {
         let to = at("10:00:00") + SignedDuration::from_mins(minute);
         while self.now < to {
-            let card = |used| GpuSample { utilization: Some(f64::from(used) / 100.0), ..GpuSample::default() };
-            let usage = |used| Usage { gpus: vec![card(used); 8], ..Usage::new(self.now, UsageSource::Provider) };
-            self.poll(Instance { usage: used.map(usage), ..machine() });
+            let usage = used.map(|used| eight(f64::from(used) / 100.0, self.now));
+            self.poll(Instance { usage, ..machine() });
             self.wait();
         }
     }
@@ -176,7 +182,7 @@ fn what_the_ledger_knew_is_judged_after_a_restart_as_before_it() {
     let mut again = Story::at(story.now);
     again.looks(61, Some(0));
     assert_eq!(again.verdict(), Verdict::Unknown);
-    again.take(WorldEvent::UsageRecalled { entries, peaks: None });
+    again.take(WorldEvent::UsageRecalled { entries, rest: None, peaks: None });
     assert_eq!((again.verdict(), again.since()), (Verdict::Idle, Some(at("10:00:00"))));
 }
 
@@ -193,10 +199,7 @@ fn a_stop_ends_what_was_wasted_by_running() {
 fn figures_of_a_time_to_come_are_not_taken_in() {
     let mut story = Story::begin();
     story.looks(31, Some(0));
-    let usage = Usage {
-        gpus: vec![GpuSample { utilization: Some(0.9), ..GpuSample::default() }; 8],
-        ..Usage::new(story.now + SignedDuration::from_hours(48), UsageSource::Provider)
-    };
+    let usage = eight(0.9, story.now + SignedDuration::from_hours(48));
     story.poll(Instance { usage: Some(usage), ..machine() });
     assert_eq!((story.verdict(), story.since()), (Verdict::Idle, Some(at("10:00:00"))));
 }
@@ -210,14 +213,14 @@ fn who_only_looks_on_is_told_by_the_ledger() {
         story.looks(minute, Some(0));
         let entries = story.usage();
         beside.now = story.now;
-        beside.take(WorldEvent::UsageRecalled { entries, peaks: None });
+        beside.take(WorldEvent::UsageRecalled { entries, rest: None, peaks: None });
     }
     assert_eq!((beside.verdict(), beside.since()), (Verdict::Idle, Some(at("10:00:00"))));
     assert_eq!(beside.wasting(), "21.52");
     story.looks(42, Some(90));
     let entries = story.usage();
     beside.now = story.now;
-    beside.take(WorldEvent::UsageRecalled { entries, peaks: None });
+    beside.take(WorldEvent::UsageRecalled { entries, rest: None, peaks: None });
     assert_eq!((beside.verdict(), beside.wasting().as_str()), (Verdict::Busy, "0"));
 }
 
@@ -240,12 +243,8 @@ fn what_is_seen_is_written_down_within_a_minute() {
 fn a_clock_that_was_days_ahead_and_is_set_goes_on_being_judged() {
     let mut story = Story::begin();
     story.now += SignedDuration::from_hours(72);
-    let usage = |story: &Story| Usage {
-        gpus: vec![GpuSample { utilization: Some(0.0), ..GpuSample::default() }; 8],
-        ..Usage::new(story.now, UsageSource::Provider)
-    };
     for _ in 0..70 {
-        story.poll(Instance { usage: Some(usage(&story)), ..machine() });
+        story.poll(Instance { usage: Some(eight(0.0, story.now)), ..machine() });
         story.wait();
     }
     assert_eq!(story.verdict(), Verdict::Idle);

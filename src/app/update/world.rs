@@ -82,10 +82,7 @@ pub fn update(world: &mut World, event: WorldEvent, now: Timestamp) -> Vec<Effec
             vec![]
         }
         WorldEvent::Stream { identity, number, told } => usage::told(world, &identity, number, told, now),
-        WorldEvent::UsageRecalled { entries, peaks } => {
-            usage::recalled(world, &entries, peaks, now);
-            vec![]
-        }
+        WorldEvent::UsageRecalled { entries, rest, peaks } => usage::recalled(world, &entries, rest, peaks, now),
         WorldEvent::Acted { op, answer } => advance(world, op, Input::Acted(answer), now),
         WorldEvent::NotRecorded { op, error } => advance(world, op, Input::NotRecorded(error), now),
         WorldEvent::Forestalled { op, by: Owner { host, pid } } => {

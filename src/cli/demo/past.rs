@@ -58,7 +58,7 @@ fn usage(rented: &Rented, past: &Keep, now: Timestamp) -> Vec<UsageEntry> {
             let identity = past.instances.iter().map(|known| &known.identity).find(|identity| identity.id == row.id);
             let (Some(identity), Some(usage)) = (identity, &row.usage) else { continue };
             let (history, serves) = histories.entry(identity).or_default();
-            history.note(usage, row.gpus.as_ref().map_or(1, |gpus| gpus.count));
+            history.note(usage, row.gpus.as_ref().map(|gpus| gpus.count));
             *serves |= rented.world.machines.iter().any(|one| one.id == row.id.as_str() && one.load == Load::Waits);
         }
     }
@@ -263,16 +263,17 @@ mod tests {
             let judged = Judged {
                 history: &history,
                 latest: None,
-                runs: true,
+                runs: Some(true),
                 rented: Some(&gpus),
                 running_since: None,
                 mismatch: None,
+                partitioned: false,
                 peak: None,
                 before: None,
             };
             judge(&judged, &IdleRule::default(), now)
         };
-        let idle = judged("31000011", 1);
+        let idle = judged("q4notebook0007", 1);
         let time = now.duration_since(idle.since.unwrap()).as_mins();
         assert!(idle.verdict == Verdict::Idle && (215..=225).contains(&time), "{idle:?}, {time} min");
         assert_eq!(judged("t7sweep0000005", 8).verdict, Verdict::Underused);

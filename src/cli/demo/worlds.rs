@@ -126,8 +126,8 @@ fn runpod(clock: SimClock, zone: &TimeZone) -> World {
             compute_per_hour: Decimal::new(69, 2),
             disk_gb: 0,
             scratch_gb: 60,
-            load: Load::Waves,
-            ..up("q4notebook0007", "notebook", 2, now)
+            load: Load::Until(now - SignedDuration::from_mins(220)),
+            ..up("q4notebook0007", "notebook", 27, now)
         },
         Machine {
             gpu: "NVIDIA L40S".to_owned(),
@@ -195,7 +195,7 @@ fn vast(clock: SimClock) -> World {
             spot: true,
             compute_per_hour: Decimal::new(41, 2),
             disk_gb: 30,
-            load: Load::Until(now - SignedDuration::from_mins(220)),
+            load: Load::Waves,
             region: "Sweden, SE".to_owned(),
             ..up("31000011", "sd-lora", 27, now)
         },

@@ -2,15 +2,23 @@
 
 use std::collections::VecDeque;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use providers::model::Phase;
-use providers::usage::{Usage, UsageSource};
+use providers::usage::{GpuSample, Usage, UsageSource};
 
 use super::history::{SLOT, minute_of};
 use super::{History, IdleRule, Idleness, Recent, Slot};
 
 /// How many past utilizations the curve on a row holds.
 pub const TREND: usize = 8;
+
+/// So long the same figures to the last digit may be looks: a machine that does nothing still breathes, in its
+/// temperature, its processors or its memory. What stands still for longer is perhaps what a provider heard last of a
+/// machine that no longer tells it anything.
+const REPEATS: SignedDuration = SignedDuration::from_mins(10);
+
+/// All that a provider tells of use.
+type Figures = (Vec<GpuSample>, Option<f64>, Option<f64>);
 
 #[derive(Clone, Debug, Default)]
 pub struct Gauge {
@@ -24,13 +32,15 @@ pub struct Gauge {
     /// How many of them are the ledger's, not looks, and the last slot that they are from.
     recalled: usize,
     recalled_to: Option<i64>,
-    /// Since when it runs, by our clock, where that was seen: of a machine whose provider does not tell when it
-    /// started. `None` while it does not run, and of one that ran already when it was first seen.
-    pub running_since: Option<Timestamp>,
-    /// It was seen not to run.
-    rested: bool,
+    /// Since when it was seen to run, by our clock. `None` while it does not run, and of one that ran already when it
+    /// was first seen.
+    running_since: Option<Timestamp>,
+    /// When it was last seen not to run.
+    rested: Option<Timestamp>,
     /// When it was last judged.
     pub judged_at: Option<Timestamp>,
+    /// What a provider that names no time of its own said last, and when it said so first.
+    told: Option<(Figures, Timestamp)>,
     /// The first minute of which something was learnt since then.
     learnt: Option<i64>,
     /// When the last look in the trend was taken.
@@ -40,9 +50,10 @@ pub struct Gauge {
 impl Gauge {
     /// Takes a look in. The machine's own looks are the better ones: as long as they come, the provider's add nothing
     /// to what is kept.
-    pub fn note(&mut self, usage: &Usage, rented: u32) {
+    pub fn note(&mut self, usage: &Usage, rented: Option<u32>) {
+        let repeats = self.repeats(usage);
         let own = self.ssh.as_deref().filter(|own| own.is_fresh(usage.as_of));
-        if usage.source == UsageSource::Provider && own.is_some() {
+        if usage.source == UsageSource::Provider && (own.is_some() || repeats) {
             return;
         }
         self.learn(minute_of(usage.as_of));
@@ -56,6 +67,24 @@ impl Gauge {
         }
         if usage.source == UsageSource::Ssh {
             self.ssh = Some(Box::new(usage.clone()));
+        }
+    }
+
+    /// Whether a provider that names no time of its own has said the very same for so long that nobody may be looking
+    /// any more.
+    fn repeats(&mut self, usage: &Usage) -> bool {
+        if usage.source != UsageSource::Provider || usage.timed {
+            return false;
+        }
+        let figures = (usage.gpus.clone(), usage.cpu, usage.memory);
+        match &self.told {
+            Some((told, first)) if *told == figures && *first <= usage.as_of => {
+                usage.as_of.duration_since(*first) >= REPEATS
+            }
+            _ => {
+                self.told = Some((figures, usage.as_of));
+                false
+            }
         }
     }
 
@@ -77,22 +106,33 @@ impl Gauge {
     pub fn saw(&mut self, phase: Phase, now: Timestamp) {
         match phase {
             Phase::Running => {
-                if std::mem::take(&mut self.rested) {
-                    self.running_since = Some(now);
+                if self.rested.is_some() {
+                    self.running_since.get_or_insert(now);
                 }
             }
             Phase::Provisioning | Phase::Stopping | Phase::Stopped | Phase::Reclaimed | Phase::Failed => {
-                (self.rested, self.running_since) = (true, None);
+                (self.rested, self.running_since) = (Some(now), None);
             }
             Phase::Unreachable | Phase::Releasing | Phase::Gone | Phase::Unknown => {}
         }
     }
 
+    /// Since when it runs, by our clock: as its provider tells, unless it was seen not to run after that; some tell the
+    /// begin of the first run only. `None` when nobody knows.
+    pub fn running_since(&self, told: Option<Timestamp>) -> Option<Timestamp> {
+        told.filter(|told| self.rested.is_none_or(|rested| *told >= rested)).or(self.running_since).or(told)
+    }
+
     /// The verdict before, as long as it still tells since when nothing was done: nothing was learnt since then of what
     /// lies before the window.
     pub fn before(&self, rule: &IdleRule, now: Timestamp) -> Option<&Idleness> {
-        let first = rule.first(minute_of(now));
+        let first = rule.first(minute_of(now)) - 1;
         Some(&self.idleness).filter(|_| self.learnt.is_none_or(|learnt| learnt >= first))
+    }
+
+    /// Something was learnt since it was last judged.
+    pub fn has_learnt(&self) -> bool {
+        self.learnt.is_some()
     }
 
     fn learn(&mut self, minute: i64) {

@@ -5,7 +5,7 @@
 //! and in which of the minutes something was seen, so that no work is lost by a restart and no gap is hidden.
 
 use jiff::Timestamp;
-use providers::usage::Usage;
+use providers::usage::{GpuSample, Usage};
 use serde::{Deserialize, Serialize};
 
 use super::Share;
@@ -105,7 +105,7 @@ impl std::fmt::Debug for Flow {
 pub struct HostMinute {
     /// Something was seen in it.
     pub seen: bool,
-    /// What each rented card did was seen in it.
+    /// What each rented card did was seen in it, and the memory that it had in use.
     pub whole: bool,
     /// The one figure of use stands for so many cards; 1 when each has its own.
     pub averaged_over: u8,
@@ -208,20 +208,24 @@ pub fn minute_of(at: Timestamp) -> i64 {
 
 impl History {
     /// Takes a look in. `rented` is how many cards there are to be seen, and how many one figure stands for where it
-    /// is an average.
-    pub fn note(&mut self, usage: &Usage, rented: u32) {
+    /// is an average; `None` when not known.
+    pub fn note(&mut self, usage: &Usage, rented: Option<u32>) {
         let number = minute_of(usage.as_of);
-        let told = usage.gpus.iter().filter(|gpu| Share::from(gpu.utilization).is_known()).count();
+        let (known, cards) = (rented.unwrap_or(1).max(1), usage.gpus.len());
+        // Of a card whose memory is not known nobody can say that it did not move.
+        let tells = |gpu: &&GpuSample| gpu.utilization.is_some() && gpu.memory_share().is_some();
+        let told = usage.gpus.iter().filter(tells).count();
+        let all = if usage.averaged { rented.is_some() } else { told >= known as usize };
         let host = HostMinute {
             seen: true,
-            whole: told > 0 && (usage.averaged || told >= rented as usize),
-            averaged_over: if usage.averaged { u8::try_from(rented.max(1)).unwrap_or(u8::MAX) } else { 1 },
+            whole: told > 0 && told == cards && all,
+            averaged_over: if usage.averaged { u8::try_from(known).unwrap_or(u8::MAX) } else { 1 },
             serves: !usage.servers.is_empty(),
             cpu: Share::from(usage.cpu),
             disk: Flow::from(usage.disk_bytes_per_second),
             network: Flow::from(usage.network_bytes_per_second),
         };
-        let card = |gpu: &providers::usage::GpuSample| {
+        let card = |gpu: &GpuSample| {
             let (used, memory) = (Share::from(gpu.utilization), Share::from(gpu.memory_share()));
             let power = Share::from(gpu.power_share());
             CardMinute { peak: used, least: used, memory_low: memory, memory_high: memory, power }

@@ -5,7 +5,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use providers::gpu::Gpus;
-use providers::usage::{Server, Usage};
+use providers::usage::{GpuSample, Server, Usage};
 use serde::{Deserialize, Serialize};
 
 use super::history::{History, MINUTE, Minute, minute_of};
@@ -134,6 +134,8 @@ pub enum Why {
     },
     /// Its cards are cut into parts, of whose use nobody tells.
     Partitioned,
+    /// Nobody tells how much memory of its cards is in use, which may be all that moves.
+    MemoryUntold,
     /// What its driver says.
     Fault(String),
     FewerCards {
@@ -181,11 +183,14 @@ pub struct Judged<'a> {
     pub history: &'a History,
     /// The last look, however old.
     pub latest: Option<&'a Usage>,
-    pub runs: bool,
+    /// `None` when not known.
+    pub runs: Option<bool>,
     pub rented: Option<&'a Gpus>,
     /// When it began to run, by our clock; `None` when not known.
     pub running_since: Option<Timestamp>,
     pub mismatch: Option<&'a Mismatch>,
+    /// The machine itself told, however long ago, that its cards are cut into parts: no figure of a whole card counts.
+    pub partitioned: bool,
     pub peak: Option<&'a WeeksPeak>,
     /// The verdict before, where nothing was learnt since then of what lies before the window: what was quiet stays so.
     pub before: Option<&'a Idleness>,
@@ -197,8 +202,8 @@ struct Window {
     /// Minutes of which enough is known.
     seen: u32,
     cards: Vec<Ends>,
-    /// Some figure stands for all cards.
-    averaged: bool,
+    /// The most cards that one figure stands for.
+    averaged_over: u8,
     cpu: Share,
     disk: f64,
     network: f64,
@@ -238,13 +243,13 @@ impl Ends {
 impl Window {
     fn new(width: usize) -> Self {
         let cards = vec![Ends::default(); width];
-        Window { seen: 0, cards, averaged: false, cpu: Share::UNKNOWN, disk: 0.0, network: 0.0, serves: false }
+        Window { seen: 0, cards, averaged_over: 1, cpu: Share::UNKNOWN, disk: 0.0, network: 0.0, serves: false }
     }
 
     fn add(&mut self, minute: Minute<'_>) {
         let host = minute.host;
         self.seen += u32::from(host.whole);
-        self.averaged |= host.averaged_over > 1;
+        self.averaged_over = self.averaged_over.max(host.averaged_over);
         self.cards.iter_mut().zip(minute.cards).for_each(|(ends, card)| ends.add(card, host));
         self.cpu = self.cpu.highest(host.cpu);
         self.disk = self.disk.max(host.disk.known().unwrap_or(0.0));
@@ -256,8 +261,9 @@ impl Window {
         self.cards.iter().fold(Share::UNKNOWN, |peak, card| peak.highest(card.peak))
     }
 
+    /// What the memory of a card moved by at the most: of an average it may have been that of one card.
     fn moved(&self) -> f64 {
-        self.cards.iter().map(Ends::moved).fold(0.0, f64::max)
+        (self.cards.iter().map(Ends::moved).fold(0.0, f64::max) * f64::from(self.averaged_over)).min(1.0)
     }
 
     /// What of it is work.
@@ -284,9 +290,15 @@ impl Window {
 }
 
 impl IdleRule {
-    /// The first of the window's minutes, the last being this.
-    pub(super) fn first(&self, this: i64) -> i64 {
-        this - i64::from(self.window) + 1
+    /// The first of the window's minutes, by the last of them.
+    pub(super) fn first(&self, last: i64) -> i64 {
+        last - i64::from(self.window) + 1
+    }
+
+    /// The last of the window's minutes: this one, or the one before as long as nothing was seen of this.
+    fn last(&self, history: &History, this: i64) -> i64 {
+        let seen = history.since(this).next().is_some_and(|minute| minute.number == this && minute.host.whole);
+        if seen { this } else { this - 1 }
     }
 
     /// So many minutes of a window need not be seen.
@@ -302,17 +314,20 @@ impl IdleRule {
 
 /// Whether an instance works, at a time by our clock.
 pub fn judge(judged: &Judged<'_>, rule: &IdleRule, now: Timestamp) -> Idleness {
-    if !judged.runs {
-        return Idleness::only(Verdict::NotApplicable, Why::AtRest);
+    match judged.runs {
+        Some(true) => {}
+        Some(false) => return Idleness::only(Verdict::NotApplicable, Why::AtRest),
+        None => return Idleness::only(Verdict::Unknown, Why::NoUsage),
     }
     if judged.rented.is_some_and(|rented| rented.count == 0) {
         return Idleness::only(Verdict::NotApplicable, Why::NoCards);
     }
     let this = minute_of(now);
+    let last = rule.last(judged.history, this);
     let mut window = Window::new(judged.history.width());
     // What a machine did before its present run is no work of this one.
     let began = judged.running_since.map_or(i64::MIN, minute_of);
-    for minute in judged.history.since(rule.first(this).max(began)).take_while(|minute| minute.number <= this) {
+    for minute in judged.history.since(rule.first(last).max(began)).take_while(|minute| minute.number <= this) {
         window.add(minute);
     }
     let mut idleness = verdict(judged, rule, &window, (this, began, now));
@@ -340,7 +355,7 @@ fn verdict(
         let (busy, cards) = (busy as u32, window.cards.len() as u32);
         // Those that do nothing are known to do nothing only when the whole window was seen.
         return match busy {
-            1.. if window.covers(rule) && !window.averaged && busy * 2 <= cards => {
+            1.. if window.covers(rule) && window.averaged_over <= 1 && busy * 2 <= cards => {
                 Idleness::only(Verdict::Underused, Why::Few { busy, cards })
             }
             _ => Idleness::only(Verdict::Busy, Why::Work(work)),
@@ -353,7 +368,10 @@ fn verdict(
         return Idleness::only(Verdict::Unknown, why);
     }
     if !window.covers(rule) {
+        let tells = |gpus: &[GpuSample]| gpus.iter().any(|gpu| gpu.utilization.is_some());
+        let untold = |gpus: &[GpuSample]| gpus.iter().any(|gpu| gpu.memory_share().is_none());
         let why = match window.seen {
+            _ if judged.latest.is_some_and(|usage| tells(&usage.gpus) && untold(&usage.gpus)) => Why::MemoryUntold,
             0 => Why::NoUsage,
             seen => Why::TooFewLooks { seen, window: rule.window },
         };
@@ -377,6 +395,9 @@ fn verdict(
 
 /// Why the figures that are there prove nothing.
 fn blindness(judged: &Judged<'_>) -> Option<Why> {
+    if judged.partitioned {
+        return Some(Why::Partitioned);
+    }
     let latest = judged.latest?;
     if let Some(Mismatch::Fewer { seen, rented }) = judged.mismatch {
         return Some(Why::FewerCards { seen: *seen, rented: *rented });

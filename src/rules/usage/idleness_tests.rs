@@ -88,7 +88,7 @@ impl Machine {
     }
 
     fn look(&mut self, usage: Usage) {
-        self.history.note(&usage, self.rented.count);
+        self.history.note(&usage, Some(self.rented.count));
         self.latest = Some(usage);
     }
 
@@ -102,10 +102,11 @@ impl Machine {
         let judged = Judged {
             history: &self.history,
             latest: self.latest.as_ref(),
-            runs: true,
+            runs: Some(true),
             rented: Some(&self.rented),
             running_since: self.running_since,
             mismatch: self.mismatch.as_ref(),
+            partitioned: false,
             peak: None,
             before: self.before.as_ref(),
         };
@@ -221,6 +222,88 @@ fn half_an_hour_of_one_thing_is_judged_by_the_lines(#[case] doing: Doing, #[case
     assert_eq!(idleness.verdict, expected, "{idleness:?}");
 }
 
+/// Half an hour of eight cards that are not told whole.
+#[rstest]
+#[case::no_memory(|usage: &mut Usage| usage.gpus.iter_mut().for_each(|gpu| gpu.memory_used_bytes = None), Some(8))]
+#[case::no_memory_of_one(|usage: &mut Usage| usage.gpus[7].memory_total_bytes = None, Some(8))]
+#[case::one_more_that_does_not_tell(|usage: &mut Usage| usage.gpus.push(GpuSample::default()), Some(8))]
+#[case::one_of_nobody_knows_how_many(|usage: &mut Usage| usage.gpus[7].utilization = None, None)]
+#[case::an_average_of_nobody_knows_how_many(|usage: &mut Usage| (usage.gpus.truncate(1), usage.averaged = true).1, None)]
+fn what_is_not_told_of_a_card_is_no_stillness(#[case] change: fn(&mut Usage), #[case] rented: Option<u32>) {
+    let mut machine = Machine::of(8);
+    for minute in 0..40 {
+        let mut usage = doing(&[0; 8]).usage(minutes(minute));
+        change(&mut usage);
+        machine.history.note(&usage, rented);
+        machine.latest = Some(usage);
+    }
+    assert_eq!(machine.verdict(39), Verdict::Unknown);
+}
+
+#[test]
+fn a_machine_without_memory_figures_says_what_is_missing() {
+    let mut machine = Machine::of(1);
+    for minute in 0..40 {
+        let mut usage = doing(&[0]).usage(minutes(minute));
+        usage.gpus[0].memory_used_bytes = None;
+        machine.look(usage);
+    }
+    assert_eq!(machine.judge(&IdleRule::default(), minutes(39)).why, Why::MemoryUntold);
+}
+
+/// A hundredth of all of them is eight of one.
+#[test]
+fn an_average_hides_a_card_whose_memory_moves() {
+    for (mib, expected) in [(0, Verdict::Idle), (330, Verdict::Busy)] {
+        let mut machine = Machine::of(8);
+        for minute in 0..30 {
+            let memory_mib = if minute < 15 { 1000 } else { 1000 + mib };
+            let usage = Doing { memory_mib, ..doing(&[0]) }.usage(minutes(minute));
+            machine.look(Usage { averaged: true, ..usage });
+        }
+        assert_eq!(machine.verdict(29), expected, "{mib} MiB more");
+    }
+}
+
+#[test]
+fn the_minute_that_has_just_begun_is_no_hole() {
+    let machine = Machine::of(1).watch(&doing(&[0]), 0, 3600);
+    for window in [1, 2, 30, 60] {
+        let rule = IdleRule { window, ..IdleRule::default() };
+        assert_eq!(machine.judge(&rule, minutes(60)).verdict, Verdict::Idle, "{window} min");
+        assert_eq!(machine.judge(&rule, minutes(59)).verdict, Verdict::Idle, "{window} min");
+    }
+    let short = IdleRule { window: 1, ..IdleRule::default() };
+    assert_eq!(machine.judge(&short, minutes(61)).verdict, Verdict::Unknown);
+    // What works in it works.
+    let mut works = machine.clone();
+    works.look(doing(&[90]).usage(minutes(60)));
+    assert_eq!(works.judge(&short, seconds(3605)).verdict, Verdict::Busy);
+}
+
+#[test]
+fn nobody_knows_of_a_machine_that_perhaps_runs() {
+    let machine = Machine::of(1).watch(&doing(&[0]), 0, 3600);
+    let judged = |runs, partitioned| {
+        let judged = Judged {
+            history: &machine.history,
+            latest: machine.latest.as_ref(),
+            runs,
+            rented: Some(&machine.rented),
+            running_since: None,
+            mismatch: None,
+            partitioned,
+            peak: None,
+            before: None,
+        };
+        judge(&judged, &IdleRule::default(), minutes(59)).verdict
+    };
+    assert_eq!(judged(Some(true), false), Verdict::Idle);
+    assert_eq!(judged(Some(true), true), Verdict::Unknown);
+    assert_eq!(judged(Some(false), false), Verdict::NotApplicable);
+    assert_eq!(judged(None, false), Verdict::Unknown);
+}
+
 #[test]
 fn what_serves_is_idle_where_the_rule_says_so() {
     let machine = Machine::of(1).watch(&Doing { serves: true, ..doing(&[0]) }, 0, 1800);
@@ -325,8 +408,8 @@ fn figures_that_come_late_are_those_of_their_minute() {
     let mut machine = Machine::of(1).watch(&doing(&[0]), 0, 1800);
     // The same old figures over and over are no looks at the minutes since.
     (1800..2400).step_by(15).for_each(|_| machine.look(doing(&[0]).usage(seconds(1799))));
-    assert_eq!(machine.verdict(35), Verdict::Idle);
-    assert_eq!(machine.verdict(36), Verdict::Unknown);
+    assert_eq!(machine.verdict(36), Verdict::Idle);
+    assert_eq!(machine.verdict(37), Verdict::Unknown);
     machine.look(doing(&[90]).usage(minutes(20)));
     assert_eq!(machine.verdict(35), Verdict::Busy);
 }
@@ -412,21 +495,53 @@ fn a_start_is_known_when_it_was_seen_and_not_otherwise() {
     gauge.saw(Running, minutes(0));
     gauge.saw(Unreachable, minutes(1));
     gauge.saw(Running, minutes(2));
-    assert_eq!(gauge.running_since, None, "it ran when it was first seen");
+    assert_eq!(gauge.running_since(None), None, "it ran when it was first seen");
     for rest in [Stopped, Provisioning, Reclaimed] {
         gauge.saw(rest, minutes(3));
-        assert_eq!(gauge.running_since, None);
+        assert_eq!(gauge.running_since(None), None);
         gauge.saw(Running, minutes(4));
         gauge.saw(Running, minutes(5));
-        assert_eq!(gauge.running_since, Some(minutes(4)));
+        assert_eq!(gauge.running_since(None), Some(minutes(4)));
     }
+}
+
+/// Some providers name the begin of the first run of all.
+#[test]
+fn a_start_that_was_seen_counts_where_an_older_one_is_told() {
+    use providers::model::Phase::*;
+    let mut gauge = Gauge::default();
+    assert_eq!(gauge.running_since(Some(minutes(-60))), Some(minutes(-60)));
+    gauge.saw(Stopped, minutes(3));
+    gauge.saw(Running, minutes(4));
+    assert_eq!(gauge.running_since(Some(minutes(-60))), Some(minutes(4)));
+    assert_eq!(gauge.running_since(Some(seconds(200))), Some(seconds(200)), "it knows better when");
+}
+
+/// A host that no longer hears of its machine goes on telling what it heard last, with the time of now.
+#[test]
+fn what_a_provider_repeats_for_long_is_no_look() {
+    let rule = IdleRule::default();
+    let verdict = |timed: bool, moves: bool| {
+        let (mut gauge, mut latest) = (Gauge::default(), None);
+        for minute in 0..60 {
+            let memory = Some(if moves && minute % 9 == 0 { 0.31 } else { 0.3 });
+            let usage = doing(&[0]).usage(minutes(minute));
+            let usage = Usage { source: UsageSource::Provider, timed, memory, ..usage };
+            gauge.note(&usage, Some(1));
+            latest = Some(usage);
+        }
+        Machine { history: gauge.history, latest, ..Machine::of(1) }.judge(&rule, minutes(59)).verdict
+    };
+    assert_eq!(verdict(false, false), Verdict::Unknown);
+    assert_eq!(verdict(false, true), Verdict::Idle, "it breathes");
+    assert_eq!(verdict(true, false), Verdict::Idle, "it says when it looked");
 }
 
 #[test]
 fn the_same_figures_again_are_one_point_of_the_curve() {
     let mut gauge = Gauge::default();
     let old = Usage { source: UsageSource::Provider, ..doing(&[7]).usage(minutes(0)) };
-    (0..5).for_each(|_| gauge.note(&old, 1));
+    (0..5).for_each(|_| gauge.note(&old, Some(1)));
     assert_eq!(gauge.trend.len(), 1);
 }
 
@@ -510,7 +625,9 @@ proptest! {
         // Ten o'clock is the beginning of a slot: where the window is one of slots, nothing is lost.
         let whole = (now + 1) / SLOT * SLOT;
         let (before, after) = (watched(&seen[..whole as usize]), restarted(&watched(&seen[..whole as usize])));
-        prop_assert_eq!(before.verdict(whole - 1), after.verdict(whole - 1));
+        if before.history.since(i64::MIN).last().is_some_and(|last| last.number == minute_of(minutes(whole - 1)) && last.host.whole) {
+            prop_assert_eq!(before.verdict(whole - 1), after.verdict(whole - 1));
+        }
     }
 
     /// Two processes that each saw a part of it know together what one would have seen.

@@ -111,6 +111,12 @@ impl Language {
             Why::Partitioned => self
                 .either("its cards are cut into parts, whose use nobody tells", "显卡已切分，各部分利用率未知")
                 .to_owned(),
+            Why::MemoryUntold => self
+                .either(
+                    "nobody tells the memory of its GPUs in use; the machine itself would, over ssh",
+                    "显存用量未知；可通过 ssh 查看",
+                )
+                .to_owned(),
             Why::Fault(said) if chinese => format!("驱动报错：{said}"),
             Why::Fault(said) => format!("its driver says: {said}"),
             Why::FewerCards { seen, rented } if chinese => format!("租用 {rented} 张卡，只有 {seen} 张应答"),
