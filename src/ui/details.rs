@@ -4,7 +4,7 @@ use providers::model::{
     AccountName, Action, DataKind, DataPlace, Effect, Instance, Market, Offer, Phase, Rates, ResourceId, ResourceKind,
     Risk, StorageItem,
 };
-use providers::money::{Burn, Money, Rate};
+use providers::money::{Burn, Rate};
 use ratatui::layout::Rect;
 
 use super::fleet;
@@ -184,7 +184,7 @@ fn one_line(lines: Vec<Runs>) -> Runs {
 
 fn instance_side(scene: &Scene, known: &Known<Instance>, width: u16) -> Vec<Runs> {
     let mut lines = vec![vec![run(name_of(known), Role::Strong)]];
-    lines.push(vec![dim(format!("{}  {}", scene.account_title(&known.identity.account), known.row.id))]);
+    lines.push(vec![dim(scene.whereabouts(known))]);
     lines.push(Runs::new());
     lines.extend(facts(scene, known).into_iter().map(|fact| vec![fact]));
     lines.extend(belongings(scene, known));
@@ -204,7 +204,7 @@ pub fn in_full(scene: &Scene, known: &Known<Instance>, width: u16) -> Vec<Runs> 
 fn belongings(scene: &Scene, known: &Known<Instance>) -> Vec<Runs> {
     let mut lines = Vec::new();
     if let Some(project) = rows::project_of(&scene.state.world, known) {
-        lines.push(labelled(scene, Word::Project, vec![plain(project)]));
+        lines.push(labelled(scene, Word::AssignProject, vec![plain(project)]));
     }
     if let Some(ssh) = &known.row.ssh {
         // As it is copied, for where nothing can be.
@@ -257,11 +257,11 @@ pub fn labelled(scene: &Scene, word: Word, mut runs: Runs) -> Runs {
     runs
 }
 
-/// Name, account and id.
+/// Name and whereabouts.
 fn title(scene: &Scene, known: &Known<Instance>) -> Runs {
     vec![
         run(name_of(known), Role::Strong),
-        dim(format!("  {}  {}", scene.account_title(&known.identity.account), known.row.id)),
+        dim(format!("  {}", scene.whereabouts(known))),
     ]
 }
 
@@ -333,8 +333,9 @@ fn total_cost(scene: &Scene, known: &Known<Instance>) -> Runs {
     let language = scene.look.language;
     let rates = known.rates();
     let mut runs = vec![dim(format!("{}  ", language.word(Word::Costs)))];
+    let about = if rates.estimated() { "~" } else { "" };
     match scene.total(&rates.upper(), !rates.complete) {
-        Some(total) => runs.push(run(total, Role::Strong)),
+        Some(total) => runs.push(run(format!("{about}{total}"), Role::Strong)),
         None if rates.complete => runs.push(plain(language.word(Word::Nothing))),
         None => runs.push(dim(language.word(Word::Unknown))),
     }
@@ -363,7 +364,7 @@ fn spent(scene: &Scene, known: &Known<Instance>) -> Option<Runs> {
         runs.push(plain(language.phrase(&Phrase::InMonth { month, money: &of_month })));
     }
     for (currency, amounts) in &row.rental.0 {
-        let money = |amount: Exact| format::money(Money::new(amount.amount(), *currency), scene.look.glyphs);
+        let money = |amount: Exact| format::spent_money(amount.amount(), *currency, scene.look.glyphs);
         if !amounts.assumed.is_zero() {
             runs.push(dim(language.word(Word::Comma)));
             runs.push(dim(language.phrase(&Phrase::OfItAssumed { money: &money(amounts.assumed) })));
@@ -428,7 +429,7 @@ fn action_line(scene: &Scene, known: &Known<Instance>, action: Action) -> Runs {
     head
 }
 
-/// The key and the action, then what it would do: saves, goes on, lost, kept, risks; or why it cannot be had.
+/// The key and the action, then what it would do: saves, goes on, lost, left behind, kept, risks; or why it cannot be had.
 fn action_parts(scene: &Scene, known: &Known<Instance>, action: Action) -> (Runs, Vec<Runs>) {
     let language = scene.look.language;
     let key = scene.key_of(if action == Action::Release { Meaning::End } else { Meaning::StopOrStart });
@@ -479,17 +480,17 @@ pub fn effect_parts(
             parts.push(vec![run(language.phrase(&Phrase::GoesOn { rate: &rate }), Role::Waste)]);
         }
     }
-    for id in &effect.left_behind {
-        let (name, rate) = left_behind(scene, account, id);
-        parts.push(vec![run(language.phrase(&Phrase::LeftBehind { name: &name, rate: rate.as_deref() }), Role::Waste)]);
-    }
+    // What is deleted and erased is said before what stays: a narrow window cuts the end.
     if !effect.lost.is_empty() {
         let places = places(language, &effect.lost);
         parts.push(vec![run(language.phrase(&Phrase::Deletes { places: &places }), Role::Strong)]);
     }
-    // What is erased is said before what stays: a narrow window cuts the end.
     let (erased, risks): (Vec<&Risk>, Vec<&Risk>) = effect.risks.iter().partition(|risk| **risk == Risk::ScratchErased);
     parts.extend(erased.into_iter().map(|risk| vec![run(language.risk(*risk), Role::Strong)]));
+    for id in &effect.left_behind {
+        let (name, rate) = left_behind(scene, account, id);
+        parts.push(vec![run(language.phrase(&Phrase::LeftBehind { name: &name, rate: rate.as_deref() }), Role::Waste)]);
+    }
     if !effect.kept.is_empty() {
         let places = places(language, &effect.kept);
         parts.push(vec![plain(language.phrase(&Phrase::Keeps { places: &places }))]);

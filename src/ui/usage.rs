@@ -99,7 +99,8 @@ pub fn alarm_words(scene: &Scene, alarm: &Alarm) -> String {
 /// How the stream to the machine stands; nothing where its provider tells no address for one.
 pub fn link(scene: &Scene, known: &Known<Instance>) -> Option<Runs> {
     let (language, streams) = (scene.look.language, &scene.state.world.streams);
-    if scene.state.view.fixed.demo || !known.row.ssh.as_ref()?.direct || scene.phase(known) != Phase::Running {
+    let may_run = matches!(scene.phase(known), Phase::Running | Phase::Unreachable | Phase::Unknown);
+    if scene.state.view.fixed.demo || !known.row.ssh.as_ref()?.direct || !may_run {
         return None;
     }
     let key = scene.key_of(Meaning::LookInto);
@@ -158,7 +159,7 @@ pub fn span(scene: &Scene, usage: &Usage) -> Runs {
     };
     vec![
         run(scene.key_of(Meaning::Range), Role::Accent),
-        dim(format!(" {} {} ", language.of_use(OfUse::Span(scene.state.view.chart)), scene.look.glyphs.dot)),
+        dim(format!(" {} {} ", language.of_use(OfUse::Curves(scene.state.view.chart)), scene.look.glyphs.dot)),
         dim(language.of_use(source)),
     ]
 }

@@ -77,6 +77,7 @@ pub fn word(word: Word) -> &'static str {
         Word::Processes => "GPU 进程",
         Word::Disks => "磁盘",
         Word::HostKeyChanged => "主机密钥已变",
+        Word::AnotherHostKey => "主机密钥已变",
         Word::GpuFault => "GPU 故障",
         Word::LookInto => "查看机器内部",
         Word::OtherSpan => "10 分钟、1 小时、24 小时",
@@ -731,6 +732,7 @@ pub fn remark_short(remark: Remark) -> &'static str {
 pub fn refusal(refusal: &Refusal) -> String {
     match refusal {
         Refusal::NotOffered => "平台不提供此操作".to_owned(),
+        Refusal::NoApi => "没有可用的平台接口".to_owned(),
         Refusal::WrongPhase => "当前状态下不能进行".to_owned(),
         Refusal::Locked => "已在平台锁定".to_owned(),
         Refusal::InUse => "仍被其他资源使用".to_owned(),
@@ -742,6 +744,8 @@ pub fn refusal(refusal: &Refusal) -> String {
 pub fn hindrance(hindrance: &Hindrance, action: Action) -> String {
     let fixed = match hindrance {
         Hindrance::Provider(Refusal::NotOffered) => return not_offered(action),
+        Hindrance::Provider(Refusal::NoApi) if action == Action::Stop => "配置中没有为它写 stop 命令",
+        Hindrance::Provider(Refusal::NoApi) => "请到租用它的平台操作：这里只能通过 ssh 看到它",
         Hindrance::Provider(refusal) => return self::refusal(refusal),
         Hindrance::ReadOnly => "rentop 以 --read-only 启动",
         Hindrance::ReadOnlyAccount => "配置中此账户为 read_only",

@@ -77,6 +77,8 @@ words! {
     Processes,
     Disks,
     HostKeyChanged,
+    /// The same as a title.
+    AnotherHostKey,
     GpuFault,
     LookInto,
     OtherSpan,
