@@ -34,8 +34,11 @@ pub fn paint_machine(paint: &mut Paint, scene: &Scene, room: Rect, identity: &Id
         None => (identity.id.to_string(), String::new(), vec![vec![plain(language.word(Word::Unknown))]]),
     };
     let lines: Vec<Runs> = lines.iter().flat_map(|line| wrap(line, inner, 2)).collect();
-    let mut keys = key(&scene.key_of(Meaning::Range), language.word(Word::OtherSpan));
-    keys.push(plain("   "));
+    let mut keys = Runs::new();
+    if known.is_some_and(|known| scene.usage(known).is_some()) {
+        keys.extend(key(&scene.key_of(Meaning::Range), language.word(Word::OtherSpan)));
+        keys.push(plain("   "));
+    }
     keys.extend(key("esc", language.word(Word::Close)));
     popup::scrolled(paint, room, width, &lines, scroll, Border { title, title_right, keys, ..Border::default() })
 }
@@ -93,7 +96,9 @@ pub fn paint_host_key(paint: &mut Paint, scene: &Scene, room: Rect, identity: &I
     lines.push(Runs::new());
     let border = Border {
         title: language.word(Word::AnotherHostKey).to_owned(),
-        title_right: known.map(|known| format!("{}  {}", name_of(known), scene.account_title(&identity.account))).unwrap_or_default(),
+        title_right: known
+            .map(|known| format!("{}  {}", name_of(known), scene.account_title(&identity.account)))
+            .unwrap_or_default(),
         keys: key("esc", language.word(Word::Cancel)),
         ..Border::default()
     };

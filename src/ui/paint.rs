@@ -238,7 +238,7 @@ fn closes(word: &str) -> bool {
 }
 
 fn opens(word: &str) -> bool {
-    word.ends_with(['（', '「', '“', '(', '`'])
+    word.ends_with(['（', '「', '“', '(', '`', '/'])
 }
 
 #[cfg(test)]
@@ -259,16 +259,17 @@ mod tests {
         assert_eq!(wrapped("stop loses the GPU", 10, 0), ["stop loses", "the GPU"]);
         assert_eq!(wrapped("停止后磁盘继续计费。", 10, 0), ["停止后磁盘", "继续计费。"]);
         assert_eq!(wrapped("GET /v1/pods: timed out", 14, 2), ["GET /v1/pods:", "  timed out"]);
+        assert_eq!(wrapped("浪费 $0.41/时", 10, 0), ["浪费", "$0.41/时"]);
         assert_eq!(wrapped("abcdefghij", 4, 0), ["abcd", "efgh", "ij"]);
         assert_eq!(wrapped("", 4, 0), [""]);
     }
 
     #[test]
     fn closing_punctuation_stays_with_what_it_closes_also_in_another_role() {
-        let lines = wrap(&[plain("keeps 100 GB"), dim("; no GPU"), plain("。")], 12, 0);
+        let lines = wrap(&[plain("keeps 100 GB"), dim("; no GPU"), dim("。")], 13, 0);
         let texts: Vec<Vec<&str>> =
             lines.iter().map(|line| line.iter().map(|run| run.text.as_str()).collect()).collect();
-        assert_eq!(texts, [vec!["keeps 100"], vec!["GB", "; no GPU"], vec!["。"]]);
+        assert_eq!(texts, [vec!["keeps 100"], vec!["GB", "; no GPU", "。"]]);
     }
 
     /// What was left out may not look like the end of a sentence.

@@ -5,7 +5,7 @@ use providers::model::{Action, Phase, ResourceKind};
 use ratatui::layout::{Position, Rect};
 use tui_input::Input;
 
-use super::details::places;
+use super::deeds::places;
 use super::format;
 use super::paint::{Paint, Run, Runs, dim, plain, run, wrap};
 use super::plain as told;

@@ -16,7 +16,7 @@ use crate::app::action::Action as Meaning;
 use crate::app::gauges::Alarm;
 use crate::app::state::ChartSpan;
 use crate::rules::fleet::Known;
-use crate::rules::streams::{Consent, Link};
+use crate::rules::streams::{Consent, Link, Trouble};
 use crate::rules::usage::{Gauge, MINUTE, Share, Verdict, minute_of};
 
 /// From so many cards on they stand side by side where there is room, so many a line at the most.
@@ -110,6 +110,8 @@ pub fn link(scene: &Scene, known: &Known<Instance>) -> Option<Runs> {
             let told = OfUse::Streams { time: &scene.since(*since), pace: pace.as_secs() };
             dim(language.of_use(told))
         }
+        // This stands above, as something that needs somebody.
+        Some((Link::Down { trouble: Trouble::HostKeyChanged, .. }, _)) => return None,
         Some((Link::Down { trouble, retry_at, .. }, _)) => {
             let again = retry_at.map(|at| scene.moment(at));
             let role = if trouble.is_lasting() { Role::Urgent } else { Role::Plain };

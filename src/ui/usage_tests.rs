@@ -221,7 +221,7 @@ fn each_account_is_asked_about_once() {
     let asked = |story: &Story| story.state.view.unasked.as_ref().map(|(account, count)| (account.to_string(), *count));
     assert_eq!((asked(&story), story.state.view.listener()), (Some(("team".to_owned(), 2)), Listener::View));
     let text = text_of(&story.paint(120, 30, &look(Language::English)).0);
-    assert!(text.contains("look into 2 machines of runpod/team by your own ssh, read-only?"), "{text}");
+    assert!(text.contains("look into 2 machines of runpod/team over your own ssh, read-only?"), "{text}");
 
     // Habits are no answer.
     story.press("v").code(Code::Enter).press(" ");
