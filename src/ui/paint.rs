@@ -266,10 +266,10 @@ mod tests {
 
     #[test]
     fn closing_punctuation_stays_with_what_it_closes_also_in_another_role() {
-        let lines = wrap(&[plain("keeps 100 GB"), dim("; no GPU"), dim("。")], 13, 0);
+        let lines = wrap(&[plain("keeps 100 GB"), dim("; no GPU"), dim("。")], 12, 0);
         let texts: Vec<Vec<&str>> =
             lines.iter().map(|line| line.iter().map(|run| run.text.as_str()).collect()).collect();
-        assert_eq!(texts, [vec!["keeps 100"], vec!["GB", "; no GPU", "。"]]);
+        assert_eq!(texts, [vec!["keeps 100"], vec!["GB", "; no GPU。"]]);
     }
 
     /// What was left out may not look like the end of a sentence.
