@@ -106,6 +106,7 @@ pub fn word(word: Word) -> &'static str {
         Word::PlanGoesOn => "继续计费",
         Word::PlanKeeps => "保留",
         Word::PlanDeletes => "删除",
+        Word::PlanUse => "使用",
         Word::PlanMind => "注意",
         Word::PlanAge => "已存在",
         Word::PlanEnds => "到期",
@@ -324,10 +325,10 @@ pub fn phrase(phrase: &Phrase) -> String {
         Phrase::GoesOn { rate } => format!("{rate} 继续计费"),
         Phrase::LeftBehind { name, rate: Some(rate) } => format!("{name} 保留，计费 {rate}"),
         Phrase::LeftBehind { name, rate: None } => format!("{name} 保留，可能计费"),
-        Phrase::Deletes { places } => format!("删除 {places}"),
+        Phrase::Deletes { places } => after("删除", places),
         Phrase::AllIn { name, size: Some(size) } => format!("{name}（{size}）中的全部数据"),
         Phrase::AllIn { name, size: None } => format!("{name} 中的全部数据"),
-        Phrase::Keeps { places } => format!("保留 {places}"),
+        Phrase::Keeps { places } => after("保留", places),
         Phrase::Rows { count } => format!("{count} 个实例"),
         Phrase::StorageItems { count, rate: Some(rate) } => format!("{count} 个存储项，{rate}"),
         Phrase::StorageItems { count, rate: None } => format!("{count} 个存储项"),
@@ -727,6 +728,12 @@ pub fn remark_short(remark: Remark) -> &'static str {
         Remark::StartTimeUnknown => "开始时间未知",
         Remark::NoApi => "仅凭 ssh",
     }
+}
+
+/// A word before another: with a blank between them only where the other begins with Latin text.
+fn after(word: &str, other: &str) -> String {
+    let gap = if other.starts_with(|c: char| c.is_ascii()) { " " } else { "" };
+    format!("{word}{gap}{other}")
 }
 
 pub fn refusal(refusal: &Refusal) -> String {

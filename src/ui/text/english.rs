@@ -105,6 +105,7 @@ pub fn word(word: Word) -> &'static str {
         Word::PlanGoesOn => "goes on",
         Word::PlanKeeps => "keeps",
         Word::PlanDeletes => "deletes",
+        Word::PlanUse => "use",
         Word::PlanMind => "mind",
         Word::PlanAge => "age",
         Word::PlanEnds => "term ends",

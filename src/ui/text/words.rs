@@ -114,6 +114,7 @@ words! {
     PlanGoesOn,
     PlanKeeps,
     PlanDeletes,
+    PlanUse,
     PlanMind,
     PlanEnds,
     PlanAge,
