@@ -456,7 +456,7 @@ fn keys_that_would_do_harm_are_refused_with_file_line_and_key() {
 #[test]
 fn the_keys_of_the_config_are_those_of_the_screen() {
     let mut three = three();
-    three.lab.config.push_str("[keys]\nend = \"delete\"\nundo = \"b\"\nquit = \"n\"\n");
+    three.lab.config.push_str("[keys]\nend = \"delete\"\nundo = \"i\"\nquit = \"n\"\n");
     three.lab.write_config();
     let mut terminal = support::terminal::Terminal::start(&three.lab, &[], 120, 30);
     terminal.select("infer");

@@ -125,7 +125,10 @@ fn use_below(scene: &Scene, known: &Known<Instance>, width: u16, room: usize) ->
     }
     lines.truncate(room);
     let Some(usage) = usage else {
-        lines.extend(usage::link(scene, known).filter(|_| lines.len() < room));
+        let left = room.saturating_sub(lines.len());
+        if let Some(link) = usage::link(scene, known).filter(|_| left > 0) {
+            lines.extend(cut_to(wrap(&link, width, 2), left));
+        }
         return lines;
     };
     let mut left = room.saturating_sub(lines.len());

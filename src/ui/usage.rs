@@ -115,6 +115,17 @@ pub fn alarm_words(scene: &Scene, alarm: &Alarm) -> String {
     }
 }
 
+/// Why a stream to a machine that does not answer stays down, for a row.
+pub fn unreached(scene: &Scene, known: &Known<Instance>) -> Option<Run> {
+    match &scene.state.world.streams.get(&known.identity)?.link {
+        Link::Down { trouble, .. } => {
+            let role = if trouble.is_lasting() { Role::Urgent } else { Role::Plain };
+            Some(run(scene.look.language.link_trouble(trouble), role))
+        }
+        Link::Connecting { .. } | Link::Live { .. } => None,
+    }
+}
+
 /// How the stream to the machine stands; nothing where its provider tells no address for one.
 pub fn link(scene: &Scene, known: &Known<Instance>) -> Option<Runs> {
     let (language, streams) = (scene.look.language, &scene.state.world.streams);

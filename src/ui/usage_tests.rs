@@ -211,6 +211,7 @@ fn why_a_machine_over_ssh_does_not_answer_is_told() {
     story.at("desk");
     let text = text_of(&story.paint(120, 30, &look(Language::English)).0);
     assert!(text.contains("ssh  key refused: add your public key"), "{text}");
+    assert!(text.lines().any(|line| line.contains("no answer") && line.contains("key refused")));
     // Its id is its name: that is said once.
     assert!(text.contains(" desk  ssh/own   no answer"), "{text}");
 }
