@@ -404,6 +404,8 @@ impl Effect {
 pub enum Refusal {
     /// The provider has no such call for any resource of the kind.
     NotOffered,
+    /// It is known over ssh alone, and the config names no command that does it.
+    NoApi,
     /// It does not fit the phase that the resource is in.
     WrongPhase,
     /// Locked against it at the provider.

@@ -308,9 +308,9 @@ fn rates(machine: &Machine, state: State) -> Rates {
 
 /// A stop is offered wherever the machine may be running: it is looked at before the command is sent.
 fn offers(machine: &Machine, phase: Phase) -> Offers {
-    let not_offered = || Offer::No(Refusal::NotOffered);
+    let by_hand = || Offer::No(Refusal::NoApi);
     let stop = match (&machine.stop, phase) {
-        (None, _) => not_offered(),
+        (None, _) => by_hand(),
         (Some(_), Phase::Running | Phase::Unreachable | Phase::Unknown) => Offer::Yes(Effect {
             rates_after: rates(machine, State::Off { since: Timestamp::UNIX_EPOCH }),
             // Who rents it out decides who gets the card next, and at which address it comes back.
@@ -319,5 +319,5 @@ fn offers(machine: &Machine, phase: Phase) -> Offers {
         }),
         (Some(_), _) => Offer::No(Refusal::WrongPhase),
     };
-    Offers { stop, start: not_offered(), restart: not_offered(), release: not_offered() }
+    Offers { stop, start: by_hand(), restart: by_hand(), release: by_hand() }
 }

@@ -187,7 +187,7 @@ async fn a_row_is_what_the_config_says() {
     assert_eq!(stop.rates_after.certain().of(Currency::CNY), price("0.02"));
     assert!(!stop.loses_data() && stop.risks.contains(&Risk::GpuMayBeTaken));
     for offer in [&row.offers.start, &row.offers.restart, &row.offers.release] {
-        assert_eq!(*offer, Offer::No(Refusal::NotOffered));
+        assert_eq!(*offer, Offer::No(Refusal::NoApi));
     }
 }
 
@@ -198,7 +198,7 @@ async fn what_nobody_said_is_not_known() {
     let poll = over(&world, vec![plain]).poll(Ask::ALL, at(TEN)).await;
     let row = &poll.instances.rows()[0];
     assert_eq!((&row.rates, &row.gpus, &row.usage), (&Rates::unknown(), &None, &None));
-    assert_eq!(row.offers.stop, Offer::No(Refusal::NotOffered));
+    assert_eq!(row.offers.stop, Offer::No(Refusal::NoApi));
     assert_eq!((poll.storage, poll.balance), (Part::complete(vec![]), Reading::NotTold));
 }
 

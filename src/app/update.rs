@@ -1,7 +1,10 @@
 //! One event in, new state and effects out.
 
+mod deeds;
 mod figures;
+mod keys;
 mod mouse;
+mod reach;
 mod spend;
 mod usage;
 mod view;
@@ -9,8 +12,8 @@ mod waste;
 mod windows;
 mod world;
 
+pub use deeds::stop_or_start_of;
 pub(super) use spend::track_billing;
-pub use view::stop_or_start_of;
 pub use windows::painted;
 
 use jiff::{SignedDuration, Timestamp};
@@ -66,7 +69,7 @@ pub fn take(state: &mut State, event: Event, now: Timestamp) -> Vec<Effect> {
             let mut effects = view::update(state, event, now);
             note_changes(state, now);
             bring_up_to_date(state, now);
-            state.view.list_mut().means = view::meaning(state);
+            state.view.list_mut().means = deeds::meaning(state);
             effects.extend(save_preferences(&mut state.view));
             effects
         }
@@ -106,7 +109,7 @@ pub fn settle(state: &mut State, now: Timestamp) {
     let list = state.view.list();
     let jumped = before.is_some() && before != list.cursor;
     // The key that stopped it a moment ago may start it now.
-    let (meant, means) = (list.means.clone(), view::meaning(state));
+    let (meant, means) = (list.means.clone(), deeds::meaning(state));
     let turned = meant.zip(means.clone()).is_some_and(|(meant, means)| meant.0 == means.0 && meant.1 != means.1);
     state.view.list_mut().means = means;
     if state.view.tab == tab && (jumped || turned) {

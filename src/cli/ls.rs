@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::look::{told_trouble, visit};
 use super::setup::Setup;
-use super::table::{Table, print_json};
+use super::table::{Table, print_json, verdict};
 use super::{Common, Exit, Output, Stop};
 use crate::app::rows::{project_of, shown_phase};
 use crate::app::state::{State, World};
@@ -480,7 +480,7 @@ fn table(listing: &Listing, csv: bool) -> Table {
             line.phase.to_owned(),
             or_dash(gpu),
             or_dash(use_now),
-            line.idle.verdict.to_owned(),
+            verdict(line.idle.verdict, csv),
             rate(&line.rate.total, line.rate.estimated),
             estimated(line.rate.estimated),
             or_dash(line.rate.currency.map(|currency| currency.to_string())),

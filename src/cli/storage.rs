@@ -235,6 +235,7 @@ fn created_at(row: &Row) -> Option<Timestamp> {
 fn hindrance(hindrance: &Hindrance) -> &'static str {
     match hindrance {
         Hindrance::Provider(Refusal::NotOffered) => "not_offered",
+        Hindrance::Provider(Refusal::NoApi) => "no_api",
         Hindrance::Provider(Refusal::WrongPhase) => "wrong_phase",
         Hindrance::Provider(Refusal::Locked) => "locked",
         Hindrance::Provider(Refusal::InUse) => "in_use",

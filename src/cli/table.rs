@@ -118,6 +118,15 @@ fn finished(written: io::Result<()>) -> Result<(), Stop> {
     }
 }
 
+/// The word of a verdict on idleness, in words for people; a dash of what is not running or has no card.
+pub fn verdict(word: &str, csv: bool) -> String {
+    match word {
+        _ if csv => word.to_owned(),
+        "not_applicable" => "—".to_owned(),
+        word => word.replace('_', " "),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use rstest::rstest;

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::look::{settled, told_trouble, visit_as};
 use super::setup::{Kind, Setup};
-use super::table::{Table, print_json};
+use super::table::{Table, print_json, verdict};
 use super::{Common, Exit, Output, Stop, warn};
 use crate::app::state::State;
 use crate::rules::fleet::Known;
@@ -184,7 +184,7 @@ fn table(listing: &Listing, csv: bool) -> Table {
             figure(line.temperature_c, "°C"),
             figure(line.power_watts, "W"),
             line.fault.clone().or_else(|| source.map(str::to_owned)).unwrap_or_else(unknown),
-            line.idle.to_owned(),
+            verdict(line.idle, csv),
         ]);
     }
     table

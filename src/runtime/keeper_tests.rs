@@ -3,6 +3,7 @@ use crate::ledger::samples::{at, done, folder, keep, known_instance, operation, 
 use crate::rules::earlier::Gone;
 use crate::rules::saga::Step;
 use crate::rules::usage::HostMinute;
+use crate::rules::usage::Slot;
 use crate::runtime::Inbox;
 
 fn desk(ledger: Option<Ledger>, owner: Owner, outbox: Outbox) -> Desk {

@@ -1,32 +1,24 @@
 //! More about the line under the cursor: below the list, or at the side where there is room.
 
-use providers::model::{
-    AccountName, Action, DataKind, DataPlace, Effect, Instance, Market, Offer, Phase, Rates, ResourceId, ResourceKind,
-    Risk, StorageItem,
-};
-use providers::money::{Burn, Money, Rate};
+use providers::model::{AccountName, Action, Instance, Market, Phase, ResourceKind, StorageItem};
+use providers::money::Burn;
 use ratatui::layout::Rect;
 
+use super::deeds::{ACTION_CELLS, action_line, action_parts, first_action};
 use super::fleet;
 use super::format;
 use super::header;
-use super::language::Language;
 use super::paint::{Paint, Run, Runs, dim, plain, run, runs_width, wrap};
 use super::scene::{Scene, name_of};
 use super::text::{Phrase, Word};
 use super::theme::Role;
 use super::usage;
-use crate::app::action::Action as Meaning;
 use crate::app::listing::Line;
 use crate::app::rows::{self, GroupKey};
-use crate::app::update::stop_or_start_of;
 use crate::rules::fleet::Known;
 use crate::rules::runway;
 use crate::rules::saga::Operation;
 use crate::rules::spend::Exact;
-
-/// Key and name of an action stand in so many cells.
-const ACTION_CELLS: u16 = 11;
 
 /// Below the list: a rule and few lines.
 pub fn below(paint: &mut Paint, scene: &Scene, area: Rect) {
@@ -133,7 +125,10 @@ fn use_below(scene: &Scene, known: &Known<Instance>, width: u16, room: usize) ->
     }
     lines.truncate(room);
     let Some(usage) = usage else {
-        lines.extend(usage::link(scene, known).filter(|_| lines.len() < room));
+        let left = room.saturating_sub(lines.len());
+        if let Some(link) = usage::link(scene, known).filter(|_| left > 0) {
+            lines.extend(cut_to(wrap(&link, width, 2), left));
+        }
         return lines;
     };
     let mut left = room.saturating_sub(lines.len());
@@ -184,7 +179,7 @@ fn one_line(lines: Vec<Runs>) -> Runs {
 
 fn instance_side(scene: &Scene, known: &Known<Instance>, width: u16) -> Vec<Runs> {
     let mut lines = vec![vec![run(name_of(known), Role::Strong)]];
-    lines.push(vec![dim(format!("{}  {}", scene.account_title(&known.identity.account), known.row.id))]);
+    lines.push(vec![dim(scene.whereabouts(known))]);
     lines.push(Runs::new());
     lines.extend(facts(scene, known).into_iter().map(|fact| vec![fact]));
     lines.extend(belongings(scene, known));
@@ -204,7 +199,7 @@ pub fn in_full(scene: &Scene, known: &Known<Instance>, width: u16) -> Vec<Runs> 
 fn belongings(scene: &Scene, known: &Known<Instance>) -> Vec<Runs> {
     let mut lines = Vec::new();
     if let Some(project) = rows::project_of(&scene.state.world, known) {
-        lines.push(labelled(scene, Word::Project, vec![plain(project)]));
+        lines.push(labelled(scene, Word::AssignProject, vec![plain(project)]));
     }
     if let Some(ssh) = &known.row.ssh {
         // As it is copied, for where nothing can be.
@@ -237,7 +232,7 @@ fn from_use_on(scene: &Scene, known: &Known<Instance>, width: u16, window: bool)
         parts.extend(rate_remark(scene, line.estimated, line.certain));
         lines.push(parts);
     }
-    if !known.row.rates.complete {
+    if !known.row.rates.complete && !known.row.rates.lines.is_empty() {
         lines.push(vec![dim(format!("  {}", language.word(Word::PartUnknown)))]);
     }
     if let Some(spent) = spent(scene, known) {
@@ -257,12 +252,9 @@ pub fn labelled(scene: &Scene, word: Word, mut runs: Runs) -> Runs {
     runs
 }
 
-/// Name, account and id.
+/// Name and whereabouts.
 fn title(scene: &Scene, known: &Known<Instance>) -> Runs {
-    vec![
-        run(name_of(known), Role::Strong),
-        dim(format!("  {}  {}", scene.account_title(&known.identity.account), known.row.id)),
-    ]
+    vec![run(name_of(known), Role::Strong), dim(format!("  {}", scene.whereabouts(known)))]
 }
 
 /// What it is and how it is, each fact by itself.
@@ -333,8 +325,9 @@ fn total_cost(scene: &Scene, known: &Known<Instance>) -> Runs {
     let language = scene.look.language;
     let rates = known.rates();
     let mut runs = vec![dim(format!("{}  ", language.word(Word::Costs)))];
+    let about = if rates.estimated() { "~" } else { "" };
     match scene.total(&rates.upper(), !rates.complete) {
-        Some(total) => runs.push(run(total, Role::Strong)),
+        Some(total) => runs.push(run(format!("{about}{total}"), Role::Strong)),
         None if rates.complete => runs.push(plain(language.word(Word::Nothing))),
         None => runs.push(dim(language.word(Word::Unknown))),
     }
@@ -363,7 +356,7 @@ fn spent(scene: &Scene, known: &Known<Instance>) -> Option<Runs> {
         runs.push(plain(language.phrase(&Phrase::InMonth { month, money: &of_month })));
     }
     for (currency, amounts) in &row.rental.0 {
-        let money = |amount: Exact| format::money(Money::new(amount.amount(), *currency), scene.look.glyphs);
+        let money = |amount: Exact| format::spent_money(amount.amount(), *currency, scene.look.glyphs);
         if !amounts.assumed.is_zero() {
             runs.push(dim(language.word(Word::Comma)));
             runs.push(dim(language.phrase(&Phrase::OfItAssumed { money: &money(amounts.assumed) })));
@@ -408,132 +401,6 @@ fn rate_remark(scene: &Scene, estimated: bool, certain: bool) -> Vec<Run> {
         remarks.push(dim(format!(" {}", language.word(Word::Perhaps))));
     }
     remarks
-}
-
-/// What `s` means for a row.
-pub fn first_action(scene: &Scene, known: &Known<Instance>) -> Action {
-    stop_or_start_of(scene.phase(known))
-}
-
-fn action_line(scene: &Scene, known: &Known<Instance>, action: Action) -> Runs {
-    let (mut head, parts) = action_parts(scene, known, action);
-    let used = runs_width(&head);
-    head.push(plain(" ".repeat(usize::from(ACTION_CELLS.saturating_sub(used).max(2)))));
-    for (at, part) in parts.into_iter().enumerate() {
-        if at > 0 {
-            head.push(dim(scene.look.language.word(Word::Semicolon)));
-        }
-        head.extend(part);
-    }
-    head
-}
-
-/// The key and the action, then what it would do: saves, goes on, lost, kept, risks; or why it cannot be had.
-fn action_parts(scene: &Scene, known: &Known<Instance>, action: Action) -> (Runs, Vec<Runs>) {
-    let language = scene.look.language;
-    let key = scene.key_of(if action == Action::Release { Meaning::End } else { Meaning::StopOrStart });
-    let hindrance = scene.hindrance(known, action);
-    let key_role = if hindrance.is_some() { Role::Dim } else { Role::Accent };
-    let head = vec![run(key, key_role), run(format!(" {}", language.action(action)), key_role)];
-    if let Some(operation) = scene.operation(&known.identity).filter(|operation| operation.action == action) {
-        return (head, vec![vec![fleet::step(scene, operation)]]);
-    }
-    if let Some(hindrance) = hindrance {
-        return (head, vec![vec![dim(language.hindrance(&hindrance, action))]]);
-    }
-    let Offer::Yes(effect) = known.row.offers.of(action) else { return (head, Vec::new()) };
-    let prepaid = matches!(known.row.market, Market::Reserved { .. });
-    (head, effect_parts(scene, &known.identity.account, &known.rates(), prepaid, &effect, action))
-}
-
-/// What an action would do to a resource that is charged at these rates.
-pub fn effect_parts(
-    scene: &Scene,
-    account: &AccountName,
-    rates: &Rates,
-    prepaid: bool,
-    effect: &Effect,
-    action: Action,
-) -> Vec<Runs> {
-    let language = scene.look.language;
-    let before = rates.certain();
-    let after = effect.rates_after.upper();
-    let mut parts: Vec<Runs> = Vec::new();
-    let first = scene.currency();
-    if action == Action::Start {
-        if let Some(rate) = scene.total(&after, !effect.rates_after.complete) {
-            parts.push(vec![plain(language.phrase(&Phrase::WillCost { rate: &rate }))]);
-        }
-    } else {
-        let saves = if prepaid { Vec::new() } else { less(&before, &after) };
-        let doubtful = !rates.complete || rates.lines.iter().any(|line| !line.certain);
-        parts.push(match format::rates(&saves, first, scene.look) {
-            Some(rate) => {
-                let more = if rates.complete { "" } else { "+" };
-                vec![plain(language.phrase(&Phrase::Saves { rate: &format!("{rate}{more}") }))]
-            }
-            None if doubtful && !prepaid => vec![dim(language.word(Word::SavesUnknown))],
-            None => vec![dim(language.word(Word::SavesNothing))],
-        });
-        if let Some(rate) = scene.total(&after, !effect.rates_after.complete) {
-            parts.push(vec![run(language.phrase(&Phrase::GoesOn { rate: &rate }), Role::Waste)]);
-        }
-    }
-    for id in &effect.left_behind {
-        let (name, rate) = left_behind(scene, account, id);
-        parts.push(vec![run(language.phrase(&Phrase::LeftBehind { name: &name, rate: rate.as_deref() }), Role::Waste)]);
-    }
-    if !effect.lost.is_empty() {
-        let places = places(language, &effect.lost);
-        parts.push(vec![run(language.phrase(&Phrase::Deletes { places: &places }), Role::Strong)]);
-    }
-    // What is erased is said before what stays: a narrow window cuts the end.
-    let (erased, risks): (Vec<&Risk>, Vec<&Risk>) = effect.risks.iter().partition(|risk| **risk == Risk::ScratchErased);
-    parts.extend(erased.into_iter().map(|risk| vec![run(language.risk(*risk), Role::Strong)]));
-    if !effect.kept.is_empty() {
-        let places = places(language, &effect.kept);
-        parts.push(vec![plain(language.phrase(&Phrase::Keeps { places: &places }))]);
-    }
-    parts.extend(risks.into_iter().map(|risk| vec![dim(language.risk(*risk))]));
-    parts
-}
-
-fn less(before: &Burn, after: &Burn) -> Vec<Rate> {
-    before.rates().iter().filter_map(|rate| rate.minus(after.of(rate.currency))).collect()
-}
-
-fn left_behind(scene: &Scene, account: &AccountName, id: &ResourceId) -> (String, Option<String>) {
-    let known = scene.state.world.fleet.storage_of(account).find(|known| known.row.id == *id && !known.is_gone());
-    match known {
-        Some(known) => {
-            let name = known.row.name.clone().unwrap_or_else(|| id.to_string());
-            (name, format::burn(&known.rates().upper(), scene.currency(), scene.look))
-        }
-        None => (id.to_string(), None),
-    }
-}
-
-/// Places of data, as people know them: where it is mounted, what it is called, or what it is; and its size.
-pub fn places(language: Language, places: &[DataPlace]) -> String {
-    let words: Vec<String> = places.iter().map(|place| place_words(language, place)).collect();
-    words.join(language.word(Word::ListComma))
-}
-
-fn place_words(language: Language, place: &DataPlace) -> String {
-    let kind = language.data_kind(place.kind);
-    // The root of the file system says less than what it lies on.
-    let path = place.path.as_ref().filter(|path| *path != "/");
-    let size = place.size_gb.map(format::gigabytes);
-    if let (DataKind::Contents, None, Some(name)) = (place.kind, path, &place.name) {
-        return language.phrase(&Phrase::AllIn { name, size: size.as_deref() });
-    }
-    let name = match (path, &place.name) {
-        (Some(path), Some(name)) => format!("{path} ({name})"),
-        (Some(path), None) => path.clone(),
-        (None, Some(name)) => format!("{kind} {name}"),
-        (None, None) => kind.to_owned(),
-    };
-    size.map_or(name.clone(), |size| format!("{name} {size}"))
 }
 
 fn group_lines(scene: &Scene, key: &GroupKey) -> Vec<Runs> {

@@ -347,6 +347,9 @@ fn next(scene: &Scene, columns: &Columns, known: &Known<Instance>) -> Runs {
         .map(|remark| run(language.remark_short(*remark), remark_role(*remark)));
     let mut runs: Runs = alarms.iter().map(|alarm| run(usage::alarm_words(scene, alarm), Role::Urgent)).collect();
     runs.extend(remarked);
+    if known.phase() == Phase::Unreachable && alarms.is_empty() {
+        runs.extend(usage::unreached(scene, known));
+    }
     // Where no curve gives room to it.
     let late = scene.usage(known).filter(|usage| !columns.spark && !usage.is_fresh(scene.now));
     if let Some(late) = late {

@@ -3,7 +3,7 @@
 use providers::model::{Action as Deed, Identity, ResourceKind};
 use ratatui::layout::{Position, Rect};
 
-use super::details::first_action;
+use super::deeds::first_action;
 use super::format;
 use super::paint::{Paint, Runs, dim, plain, run, runs_width};
 use super::popup;

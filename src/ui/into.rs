@@ -28,14 +28,17 @@ pub fn paint_machine(paint: &mut Paint, scene: &Scene, room: Rect, identity: &Id
     let known = scene.state.world.fleet.instances.get(identity);
     let (title, title_right, lines) = match known {
         Some(known) => {
-            let right = format!("{}  {}", scene.account_title(&identity.account), known.row.id);
+            let right = scene.whereabouts(known);
             (name_of(known).to_owned(), right, details::in_full(scene, known, inner))
         }
         None => (identity.id.to_string(), String::new(), vec![vec![plain(language.word(Word::Unknown))]]),
     };
     let lines: Vec<Runs> = lines.iter().flat_map(|line| wrap(line, inner, 2)).collect();
-    let mut keys = key(&scene.key_of(Meaning::Range), language.word(Word::OtherSpan));
-    keys.push(plain("   "));
+    let mut keys = Runs::new();
+    if known.is_some_and(|known| scene.usage(known).is_some()) {
+        keys.extend(key(&scene.key_of(Meaning::Range), language.word(Word::OtherSpan)));
+        keys.push(plain("   "));
+    }
     keys.extend(key("esc", language.word(Word::Close)));
     popup::scrolled(paint, room, width, &lines, scroll, Border { title, title_right, keys, ..Border::default() })
 }
@@ -87,13 +90,15 @@ pub fn paint_host_key(paint: &mut Paint, scene: &Scene, room: Rect, identity: &I
         lines.extend(wrap(&command(&line), inner, 2));
     }
     lines.push(Runs::new());
-    let [before, after] = language.type_name();
-    lines.push(vec![plain(before), run(ACCEPT, Role::Strong), plain(after)]);
+    let [before, after] = language.type_accept();
+    lines.extend(wrap(&[plain(before), run(ACCEPT, Role::Strong), plain(after)], inner, 0));
     let field = lines.len();
     lines.push(Runs::new());
     let border = Border {
-        title: language.word(Word::HostKeyChanged).to_owned(),
-        title_right: known.map(|known| name_of(known).to_owned()).unwrap_or_default(),
+        title: language.word(Word::AnotherHostKey).to_owned(),
+        title_right: known
+            .map(|known| format!("{}  {}", name_of(known), scene.account_title(&identity.account)))
+            .unwrap_or_default(),
         keys: key("esc", language.word(Word::Cancel)),
         ..Border::default()
     };

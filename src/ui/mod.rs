@@ -3,6 +3,8 @@
 mod activity;
 mod assign;
 mod columns;
+mod curves;
+mod deeds;
 mod details;
 mod empty;
 mod fleet;

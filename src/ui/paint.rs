@@ -128,39 +128,43 @@ pub fn wrap(runs: &[Run], cells: u16, indent: u16) -> Vec<Runs> {
     let indent = if indent * 2 > cells { 0 } else { indent };
     let mut lines = vec![Runs::new()];
     let mut used = 0u16;
-    for piece in runs {
-        for word in words(&piece.text) {
-            let mut rest = word;
-            loop {
-                let fits = format::width(rest) <= cells.saturating_sub(used);
-                let at_start = used == 0 || (lines.len() > 1 && used == indent);
-                if fits {
-                    if !(rest.trim().is_empty() && at_start && lines.len() > 1) {
-                        push(&mut lines, rest, piece.role);
-                        used += format::width(rest);
-                    }
+    // What stays together does so also where the roles change.
+    let whole: String = runs.iter().map(|run| run.text.as_str()).collect();
+    let mut at = 0;
+    for word in words(&whole) {
+        let mut rest = word;
+        loop {
+            let fits = format::width(rest) <= cells.saturating_sub(used);
+            let at_start = used == 0 || (lines.len() > 1 && used == indent);
+            if fits {
+                if !(rest.trim().is_empty() && at_start && lines.len() > 1) {
+                    push(&mut lines, runs, at, rest);
+                    used += format::width(rest);
+                }
+                at += rest.len();
+                break;
+            }
+            if !at_start {
+                let open = lines.last_mut().expect("there is always a line");
+                trim_end(open);
+                lines.push(if indent > 0 { vec![plain(" ".repeat(usize::from(indent)))] } else { Runs::new() });
+                used = indent;
+                at += rest.len() - rest.trim_start().len();
+                rest = rest.trim_start();
+                if rest.is_empty() {
                     break;
                 }
-                if !at_start {
-                    let open = lines.last_mut().expect("there is always a line");
-                    trim_end(open);
-                    lines.push(if indent > 0 { vec![plain(" ".repeat(usize::from(indent)))] } else { Runs::new() });
-                    used = indent;
-                    rest = rest.trim_start();
-                    if rest.is_empty() {
-                        break;
-                    }
-                    continue;
-                }
-                // A word that is longer than a line is broken where the line ends.
-                let head = head_of(rest, cells.saturating_sub(used));
-                if head.is_empty() {
-                    return lines;
-                }
-                push(&mut lines, head, piece.role);
-                used += format::width(head);
-                rest = &rest[head.len()..];
+                continue;
             }
+            // A word that is longer than a line is broken where the line ends.
+            let head = head_of(rest, cells.saturating_sub(used));
+            if head.is_empty() {
+                return lines;
+            }
+            push(&mut lines, runs, at, head);
+            used += format::width(head);
+            at += head.len();
+            rest = &rest[head.len()..];
         }
     }
     lines
@@ -180,11 +184,20 @@ fn head_of(text: &str, cells: u16) -> &str {
     &text[..end]
 }
 
-fn push(lines: &mut [Runs], text: &str, role: Role) {
+/// Puts a piece that begins at this place of the whole text into the open line, each part in the role that it has there.
+fn push(lines: &mut [Runs], runs: &[Run], at: usize, text: &str) {
     let open = lines.last_mut().expect("there is always a line");
-    match open.last_mut() {
-        Some(last) if last.role == role => last.text.push_str(text),
-        _ => open.push(run(text, role)),
+    let mut begins = 0;
+    for whole in runs {
+        let ends = begins + whole.text.len();
+        let (from, to) = (at.clamp(begins, ends), (at + text.len()).clamp(begins, ends));
+        let part = &whole.text[from - begins..to - begins];
+        match open.last_mut() {
+            _ if part.is_empty() => {}
+            Some(last) if last.role == whole.role => last.text.push_str(part),
+            _ => open.push(run(part, whole.role)),
+        }
+        begins = ends;
     }
 }
 
@@ -225,7 +238,7 @@ fn closes(word: &str) -> bool {
 }
 
 fn opens(word: &str) -> bool {
-    word.ends_with(['（', '「', '“', '(', '`'])
+    word.ends_with(['（', '「', '“', '(', '`', '/'])
 }
 
 #[cfg(test)]
@@ -246,8 +259,17 @@ mod tests {
         assert_eq!(wrapped("stop loses the GPU", 10, 0), ["stop loses", "the GPU"]);
         assert_eq!(wrapped("停止后磁盘继续计费。", 10, 0), ["停止后磁盘", "继续计费。"]);
         assert_eq!(wrapped("GET /v1/pods: timed out", 14, 2), ["GET /v1/pods:", "  timed out"]);
+        assert_eq!(wrapped("浪费 $0.41/时", 10, 0), ["浪费", "$0.41/时"]);
         assert_eq!(wrapped("abcdefghij", 4, 0), ["abcd", "efgh", "ij"]);
         assert_eq!(wrapped("", 4, 0), [""]);
+    }
+
+    #[test]
+    fn closing_punctuation_stays_with_what_it_closes_also_in_another_role() {
+        let lines = wrap(&[plain("keeps 100 GB"), dim("; no GPU"), dim("。")], 12, 0);
+        let texts: Vec<Vec<&str>> =
+            lines.iter().map(|line| line.iter().map(|run| run.text.as_str()).collect()).collect();
+        assert_eq!(texts, [vec!["keeps 100"], vec!["GB", "; no GPU。"]]);
     }
 
     /// What was left out may not look like the end of a sentence.

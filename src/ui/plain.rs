@@ -5,7 +5,7 @@ use jiff::tz::TimeZone;
 use providers::model::{Action, Phase};
 use providers::money::{Burn, Currency, Money, Rate};
 
-use super::details::places;
+use super::deeds::places;
 use super::format;
 use super::look::Look;
 use super::plan::is_doubtful;

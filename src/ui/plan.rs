@@ -5,7 +5,7 @@ use providers::model::{Action, Phase, ResourceKind};
 use ratatui::layout::{Position, Rect};
 use tui_input::Input;
 
-use super::details::places;
+use super::deeds::places;
 use super::format;
 use super::paint::{Paint, Run, Runs, dim, plain, run, wrap};
 use super::plain as told;
@@ -13,6 +13,7 @@ use super::popup::{self, Border, key, labelled};
 use super::scene::Scene;
 use super::text::{Phrase, Word};
 use super::theme::Role;
+use super::usage;
 use crate::app::action::Action as Meaning;
 use crate::app::keymap::Place;
 use crate::app::state::Question;
@@ -126,6 +127,7 @@ fn label_cells(scene: &Scene) -> u16 {
         Word::PlanGoesOn,
         Word::PlanKeeps,
         Word::PlanDeletes,
+        Word::PlanUse,
         Word::PlanMind,
         Word::PlanAge,
         Word::PlanEnds,
@@ -204,6 +206,13 @@ fn sums(scene: &Scene, plan: &Plan, labels: u16, width: u16) -> Vec<Runs> {
     }
     if let ([one], Action::Delete) = (plan.targets.as_slice(), plan.action) {
         add(Some(Word::PlanAge), vec![plain(target_age(scene, one))]);
+    }
+    // What would be ended in the midst of its work.
+    if let ([one], Action::Stop | Action::Release) = (plan.targets.as_slice(), plan.action)
+        && let Some(known) = scene.state.world.fleet.instances.get(&one.identity)
+        && let Some(told) = usage::doing(scene, known)
+    {
+        add(Some(Word::PlanUse), told);
     }
     let about = match plan.targets.as_slice() {
         [one] => whose(scene, one),

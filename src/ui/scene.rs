@@ -111,6 +111,13 @@ impl<'a> Scene<'a> {
         }
     }
 
+    /// Its account, and its id where that says more than its name.
+    pub fn whereabouts(&self, known: &Known<Instance>) -> String {
+        let account = self.account_title(&known.identity.account);
+        let id = known.row.id.as_str();
+        if known.row.name.as_deref() == Some(id) { account } else { format!("{account}  {id}") }
+    }
+
     /// The phase as painted.
     pub fn phase(&self, known: &Known<Instance>) -> Phase {
         rows::shown_phase(known, self.operation(&known.identity))

@@ -3,7 +3,8 @@
 use providers::model::{Action, ResourceKind, StorageItem};
 use ratatui::layout::Rect;
 
-use super::details::{effect_parts, labelled};
+use super::deeds::effect_parts;
+use super::details::labelled;
 use super::language::{Language, Unit};
 use super::paint::{Paint, Run, Runs, dim, plain, run};
 use super::scene::Scene;

@@ -1,11 +1,10 @@
 //! What an instance does: whether it works and why one can say so, its cards as curves and figures, the machine around
 //! them, and the stream that tells all of it.
 
-use std::collections::BTreeMap;
-
 use providers::model::{Instance, Phase};
 use providers::usage::{GpuProcess, GpuSample, Usage, UsageSource};
 
+use super::curves::Curves;
 use super::details::{labelled, separated};
 use super::format;
 use super::paint::{Run, Runs, dim, plain, run, runs_width};
@@ -14,10 +13,9 @@ use super::text::{OfUse, Phrase, Word};
 use super::theme::Role;
 use crate::app::action::Action as Meaning;
 use crate::app::gauges::Alarm;
-use crate::app::state::ChartSpan;
 use crate::rules::fleet::Known;
-use crate::rules::streams::{Consent, Link};
-use crate::rules::usage::{Gauge, MINUTE, Share, Verdict, minute_of};
+use crate::rules::streams::{Consent, Link, Trouble};
+use crate::rules::usage::{Idleness, Verdict};
 
 /// From so many cards on they stand side by side where there is room, so many a line at the most.
 const MANY: usize = 8;
@@ -26,12 +24,6 @@ const BESIDE: usize = 4;
 const CURVE: (u16, u16) = (6, 120);
 /// Blanks between two cards of a line.
 const GAP: u16 = 3;
-/// Looks of the last minutes are drawn in steps of so many seconds; a step without a look has the figure of the one
-/// before, so many times.
-const STEP: i64 = 10;
-const HELD: usize = 6;
-/// Rows of a curve that has room.
-const TALL: usize = 4;
 /// Figures are of now up to this age, in seconds.
 const OF_NOW: i64 = 60;
 /// So many processes and file systems are listed in the pane.
@@ -47,8 +39,7 @@ pub fn status(scene: &Scene, known: &Known<Instance>, width: u16) -> Vec<Runs> {
     };
     let Some(verdict) = language.verdict(idleness.verdict) else { return lines };
     let role = if idleness.wastes() { Role::Waste } else { Role::Plain };
-    let memory = scene.usage(known).is_some_and(|usage| usage.gpus.iter().any(|gpu| gpu.memory_used_bytes.is_some()));
-    let why = language.why(idleness, memory, scene.now);
+    let why = why(scene, known, idleness);
     let mut line = vec![run(verdict, if role == Role::Waste { role } else { Role::Strong })];
     let wasted = scene
         .wasted(known)
@@ -69,6 +60,34 @@ pub fn status(scene: &Scene, known: &Known<Instance>, width: u16) -> Vec<Runs> {
         lines.push(vec![dim(format!("{} ", scene.look.glyphs.dot)), run(language.usage_hint(hint), Role::Waste)]);
     }
     lines
+}
+
+/// Whether it works, why one can say so, and who is logged in to what works; `None` where nothing is known.
+pub fn doing(scene: &Scene, known: &Known<Instance>) -> Option<Runs> {
+    let language = scene.look.language;
+    let idleness = scene.state.world.idleness(&known.identity).filter(|_| scene.phase(known) == Phase::Running)?;
+    let works = match idleness.verdict {
+        Verdict::Busy | Verdict::Underused => true,
+        Verdict::Waiting | Verdict::Idle => false,
+        Verdict::NotYet | Verdict::Unknown | Verdict::NotApplicable => return None,
+    };
+    let why = why(scene, known, idleness);
+    let mut line = vec![
+        run(language.verdict(idleness.verdict)?, if works { Role::Strong } else { Role::Plain }),
+        plain(format!("{}{why}", language.word(Word::Colon))),
+    ];
+    // Of what is quiet it is part of the reason.
+    let users = scene.usage(known).and_then(|usage| usage.users.as_ref());
+    if let Some(users) = users.filter(|users| works && !users.is_empty()) {
+        let names = users.join(language.word(Word::ListComma));
+        line.push(plain(format!("{}{}", language.word(Word::Comma), language.of_use(OfUse::Users { names: &names }))));
+    }
+    Some(line)
+}
+
+fn why(scene: &Scene, known: &Known<Instance>, idleness: &Idleness) -> String {
+    let memory = scene.usage(known).is_some_and(|usage| usage.gpus.iter().any(|gpu| gpu.memory_used_bytes.is_some()));
+    scene.look.language.why(idleness, memory, scene.now)
 }
 
 fn alarm_line(scene: &Scene, alarm: &Alarm) -> Runs {
@@ -96,6 +115,17 @@ pub fn alarm_words(scene: &Scene, alarm: &Alarm) -> String {
     }
 }
 
+/// Why a stream to a machine that does not answer stays down, for a row.
+pub fn unreached(scene: &Scene, known: &Known<Instance>) -> Option<Run> {
+    match &scene.state.world.streams.get(&known.identity)?.link {
+        Link::Down { trouble, .. } => {
+            let role = if trouble.is_lasting() { Role::Urgent } else { Role::Plain };
+            Some(run(scene.look.language.link_trouble(trouble), role))
+        }
+        Link::Connecting { .. } | Link::Live { .. } => None,
+    }
+}
+
 /// How the stream to the machine stands; nothing where its provider tells no address for one.
 pub fn link(scene: &Scene, known: &Known<Instance>) -> Option<Runs> {
     let (language, streams) = (scene.look.language, &scene.state.world.streams);
@@ -111,6 +141,8 @@ pub fn link(scene: &Scene, known: &Known<Instance>) -> Option<Runs> {
             let told = OfUse::Streams { time: &scene.since(*since), pace: pace.as_secs() };
             dim(language.of_use(told))
         }
+        // This stands above, as something that needs somebody.
+        Some((Link::Down { trouble: Trouble::HostKeyChanged, .. }, _)) => return None,
         Some((Link::Down { trouble, retry_at, .. }, _)) => {
             let again = retry_at.map(|at| scene.moment(at));
             let role = if trouble.is_lasting() { Role::Urgent } else { Role::Plain };
@@ -160,7 +192,7 @@ pub fn span(scene: &Scene, usage: &Usage) -> Runs {
     };
     vec![
         run(scene.key_of(Meaning::Range), Role::Accent),
-        dim(format!(" {} {} ", language.of_use(OfUse::Span(scene.state.view.chart)), scene.look.glyphs.dot)),
+        dim(format!(" {} {} ", language.of_use(OfUse::Curves(scene.state.view.chart)), scene.look.glyphs.dot)),
         dim(language.of_use(source)),
     ]
 }
@@ -370,8 +402,7 @@ fn tall_cards(scene: &Scene, known: &Known<Instance>, usage: &Usage, width: u16)
         let Some(columns) = FigureColumns::fit(usage, width, true) else { return vec![summary(scene, usage)] };
         let figures = card_line(scene, usage, card, &columns, &curves);
         // A curve that never leaves the ground needs one row.
-        let flat = curves.0.get(&card).is_none_or(|curve| curve.iter().flatten().all(|share| *share < 0.05));
-        if flat || usage.gpus[card].fault.is_some() || usage.gpus[card].utilization.is_none() {
+        if curves.is_flat(card) || usage.gpus[card].fault.is_some() || usage.gpus[card].utilization.is_none() {
             lines.push(figures);
             continue;
         }
@@ -428,106 +459,6 @@ fn summary(scene: &Scene, usage: &Usage) -> Runs {
         runs.push(plain(format!("  {power:.0} W")));
     }
     runs
-}
-
-/// The use of each card over the chosen span, oldest first, in equal steps; `None` where nothing was seen.
-struct Curves(BTreeMap<usize, Vec<Option<f64>>>);
-
-impl Curves {
-    fn of(scene: &Scene, known: &Known<Instance>) -> Self {
-        let span = scene.state.view.chart;
-        let Some(gauge) = scene.state.world.gauges.get(&known.identity) else { return Curves(BTreeMap::new()) };
-        let minutes = Self::by_minute(gauge, minute_of(scene.now), span.minutes());
-        if span != ChartSpan::TenMinutes {
-            return Curves(minutes);
-        }
-        let looks = |card| Self::by_look(gauge, card, scene.now.as_second());
-        // What came back from the ledger is known by the minute only.
-        let better = |card, by_minute: Vec<Option<f64>>| {
-            let by_look: Vec<Option<f64>> = looks(card);
-            let parts = by_look.len() / by_minute.len().max(1);
-            let minute = |at: usize| by_minute.get(at / parts.max(1)).copied().flatten();
-            by_look.into_iter().enumerate().map(|(at, share)| share.or_else(|| minute(at))).collect()
-        };
-        Curves(minutes.into_iter().map(|(card, by_minute)| (card, better(card, by_minute))).collect())
-    }
-
-    fn by_minute(gauge: &Gauge, last: i64, minutes: i64) -> BTreeMap<usize, Vec<Option<f64>>> {
-        let first = last - minutes + 1;
-        let steps = usize::try_from(minutes).expect("a span is some minutes");
-        let mut curves: BTreeMap<_, _> = (0..gauge.history.width()).map(|card| (card, vec![None; steps])).collect();
-        for minute in gauge.history.since(first).filter(|minute| minute.number <= last) {
-            let at = usize::try_from(minute.number - first).expect("not before the first");
-            for (card, told) in minute.cards.iter().enumerate() {
-                if let Some(curve) = curves.get_mut(&card) {
-                    curve[at] = told.peak.known();
-                }
-            }
-        }
-        curves
-    }
-
-    fn by_look(gauge: &Gauge, card: usize, now: i64) -> Vec<Option<f64>> {
-        let span = ChartSpan::TenMinutes.minutes() * MINUTE;
-        let first = now - span;
-        let mut steps: Vec<Share> = vec![Share::UNKNOWN; usize::try_from(span / STEP).expect("some steps")];
-        for (at, share) in gauge.recent.of_card(card) {
-            let step = usize::try_from((at.as_second() - first - 1).div_euclid(STEP)).ok();
-            if let Some(step) = step.and_then(|step| steps.get_mut(step)) {
-                *step = step.highest(share);
-            }
-        }
-        let mut held = (None, 0);
-        let hold = |share: Share| {
-            held = match share.known() {
-                Some(share) => (Some(share), HELD),
-                None if held.1 > 0 => (held.0, held.1 - 1),
-                None => (None, 0),
-            };
-            held.0
-        };
-        steps.into_iter().map(hold).collect()
-    }
-
-    /// One figure a cell: the highest of its time.
-    fn cells(&self, card: usize, cells: usize) -> Vec<Option<f64>> {
-        let Some(points) = self.0.get(&card).filter(|points| !points.is_empty()) else { return vec![None; cells] };
-        let place = |cell: usize| cell * points.len() / cells.max(1);
-        (0..cells)
-            .map(|cell| {
-                let (from, to) = (place(cell), place(cell + 1).max(place(cell) + 1));
-                points[from..to.min(points.len())].iter().flatten().copied().reduce(f64::max)
-            })
-            .collect()
-    }
-
-    fn line(&self, card: usize, cells: usize, scene: &Scene) -> String {
-        let cells = self.cells(card, cells).into_iter();
-        cells.map(|share| share.map_or(" ", |share| scene.look.glyphs.height(share))).collect()
-    }
-
-    /// Several rows, the top one first.
-    fn rows(&self, card: usize, cells: usize, scene: &Scene) -> Vec<String> {
-        let cells = self.cells(card, cells);
-        let spark = &scene.look.glyphs.spark;
-        let steps = spark.len();
-        (0..TALL)
-            .rev()
-            .map(|row| {
-                let sign = |share: &Option<f64>| {
-                    let Some(share) = share else { return " " };
-                    let height = (share.clamp(0.0, 1.0) * (TALL * steps) as f64).round() as usize;
-                    match height.saturating_sub(row * steps).min(steps) {
-                        // The foot is drawn wherever something was seen.
-                        0 if row == 0 => spark[0],
-                        0 => " ",
-                        height => spark[height - 1],
-                    }
-                };
-                cells.iter().map(sign).collect()
-            })
-            .collect()
-    }
 }
 
 /// How long it has been idle or waiting, how many of its cards work, or nothing; with its role. For a column of five

@@ -1,7 +1,7 @@
 //! Use, idleness and the streams to machines, as snapshots; and what the one question and a changed host key lead to.
 
 use jiff::SignedDuration;
-use providers::model::{Identity, Instance, SshEndpoint};
+use providers::model::{Identity, Instance, Phase, SshEndpoint};
 use providers::usage::{GpuProcess, GpuSample, Mount, Server, Usage, UsageSource};
 use rstest::rstest;
 
@@ -199,6 +199,39 @@ fn why_a_stream_ended_is_told(#[case] name: &str, #[case] trouble: Trouble) {
     });
 }
 
+/// Of a machine that only its link can tell of, the link's trouble is all that there is to say.
+#[test]
+fn why_a_machine_over_ssh_does_not_answer_is_told() {
+    let mut story = Story::over(&["ssh/own"]);
+    let mut desk = reached(instance("desk", "desk", "H100 SXM", 1, usd("2.69"), usd("0.01")));
+    desk.phase = Phase::Unreachable;
+    story.poll("own", vec![desk]);
+    story.press("va");
+    told(&mut story, "desk", Told::Ended(Trouble::KeyRefused));
+    story.wait(1);
+    story.at("desk");
+    let text = text_of(&story.paint(120, 30, &look(Language::English)).0);
+    assert!(text.contains("ssh  key refused: add your public key"), "{text}");
+    assert!(text.lines().any(|line| line.contains("no answer") && line.contains("key refused")));
+    // Its id is its name: that is said once.
+    assert!(text.contains(" desk  ssh/own   no answer"), "{text}");
+}
+
+/// Who is about to end a machine sees what it is doing, and who is on it.
+#[rstest]
+#[case::works("llama-ft", "use        busy: GPU 97 %, on: root, mei")]
+#[case::idles("sd-lora", "use        idle: GPU at 0 % for 3 h")]
+fn a_plan_says_what_would_be_ended(#[case] name: &str, #[case] told_so: &str) {
+    let mut story = machines();
+    let mut usage = look_of(&story, &[0.97; 8]);
+    usage.users = Some(vec!["root".to_owned(), "mei".to_owned()]);
+    told(&mut story, "b1", Told::Usage(Box::new(usage)));
+    story.wait(1);
+    story.at(name).press("x");
+    let text = text_of(&story.paint(80, 24, &look(Language::English)).0);
+    assert!(text.contains(told_so), "{text}");
+}
+
 #[test]
 fn fewer_cards_than_rented_need_somebody() {
     check("use_fewer", &[(80, 24), (120, 30)], || {
@@ -222,7 +255,7 @@ fn each_account_is_asked_about_once() {
     let asked = |story: &Story| story.state.view.unasked.as_ref().map(|(account, count)| (account.to_string(), *count));
     assert_eq!((asked(&story), story.state.view.listener()), (Some(("team".to_owned(), 2)), Listener::View));
     let text = text_of(&story.paint(120, 30, &look(Language::English)).0);
-    assert!(text.contains("look into 2 machines of runpod/team by your own ssh, read-only?"), "{text}");
+    assert!(text.contains("look into 2 machines of runpod/team over your own ssh, read-only?"), "{text}");
 
     // Habits are no answer.
     story.press("v").code(Code::Enter).press(" ");

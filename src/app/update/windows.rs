@@ -5,8 +5,9 @@ use providers::model::{AccountName, Action as Deed, Identity};
 use providers::text::clean;
 use tui_input::{Input, InputRequest};
 
+use super::deeds::{begin, make_plan};
 use super::rebuild;
-use super::view::{begin, further_back, intend, make_plan, perform, say, step};
+use super::view::{further_back, intend, perform, say, step};
 use crate::app::action::{Action, Code, Key};
 use crate::app::columns::Optional;
 use crate::app::effect::Effect;

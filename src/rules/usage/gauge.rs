@@ -12,9 +12,9 @@ use super::{History, IdleRule, Idleness, Recent, Slot};
 /// How many past utilizations the curve on a row holds.
 pub const TREND: usize = 8;
 
-/// So long the same figures to the last digit may be looks: a machine that does nothing still breathes, in its
-/// temperature, its processors or its memory. What stands still for longer is perhaps what a provider heard last of a
-/// machine that no longer tells it anything.
+/// So long the same figures to the last digit may be looks, where one of them has digits after its point: those move
+/// even on a machine that does nothing. What stands still for longer is perhaps what a provider heard last of a machine
+/// that no longer tells it anything. Whole percents and degrees of an idle machine do stand still.
 const REPEATS: SignedDuration = SignedDuration::from_mins(10);
 
 /// All that a provider tells of use.
@@ -73,7 +73,7 @@ impl Gauge {
     /// Whether a provider that names no time of its own has said the very same for so long that nobody may be looking
     /// any more.
     fn repeats(&mut self, usage: &Usage) -> bool {
-        if usage.source != UsageSource::Provider || usage.timed {
+        if usage.source != UsageSource::Provider || usage.timed || !breathes(usage) {
             return false;
         }
         let figures = (usage.gpus.clone(), usage.cpu, usage.memory);
@@ -150,4 +150,12 @@ impl Gauge {
             self.recalled = self.recalled.saturating_sub(1);
         }
     }
+}
+
+/// Whether one of its figures is told finer than in whole percents, degrees and watts.
+fn breathes(usage: &Usage) -> bool {
+    let fine = |figure: f64| (figure - figure.round()).abs() > 1e-6;
+    let shares = [usage.cpu, usage.memory].into_iter().flatten().map(|share| share * 100.0);
+    let of_card = |gpu: &GpuSample| [gpu.utilization.map(|share| share * 100.0), gpu.temperature_c, gpu.power_watts];
+    shares.chain(usage.gpus.iter().flat_map(of_card).flatten()).any(fine)
 }

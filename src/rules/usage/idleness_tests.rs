@@ -521,10 +521,10 @@ fn a_start_that_was_seen_counts_where_an_older_one_is_told() {
 #[test]
 fn what_a_provider_repeats_for_long_is_no_look() {
     let rule = IdleRule::default();
-    let verdict = |timed: bool, moves: bool| {
+    let verdict = |timed: bool, moves: bool, base: f64| {
         let (mut gauge, mut latest) = (Gauge::default(), None);
         for minute in 0..60 {
-            let memory = Some(if moves && minute % 9 == 0 { 0.31 } else { 0.3 });
+            let memory = Some(if moves && minute % 9 == 0 { base + 0.01 } else { base });
             let usage = doing(&[0]).usage(minutes(minute));
             let usage = Usage { source: UsageSource::Provider, timed, memory, ..usage };
             gauge.note(&usage, Some(1));
@@ -532,9 +532,10 @@ fn what_a_provider_repeats_for_long_is_no_look() {
         }
         Machine { history: gauge.history, latest, ..Machine::of(1) }.judge(&rule, minutes(59)).verdict
     };
-    assert_eq!(verdict(false, false), Verdict::Unknown);
-    assert_eq!(verdict(false, true), Verdict::Idle, "it breathes");
-    assert_eq!(verdict(true, false), Verdict::Idle, "it says when it looked");
+    assert_eq!(verdict(false, false, 0.3021), Verdict::Unknown);
+    assert_eq!(verdict(false, true, 0.3021), Verdict::Idle, "it breathes");
+    assert_eq!(verdict(true, false, 0.3021), Verdict::Idle, "it says when it looked");
+    assert_eq!(verdict(false, false, 0.3), Verdict::Idle, "whole percents of an idle machine stand still");
 }
 
 #[test]

@@ -38,5 +38,5 @@ pub fn mismatch(rented: Option<&Gpus>, usage: &Usage) -> Option<Mismatch> {
         return Some(Mismatch::Smaller { seen_gib, rented_gib: gib });
     }
     let other = usage.gpus.iter().filter_map(|gpu| gpu.model.as_deref()).find(|model| !rented.is_same_card(model));
-    other.map(|seen| Mismatch::Other { seen: seen.to_owned(), rented: rented.model.clone() })
+    other.map(|seen| Mismatch::Other { seen: Gpus::parse(seen, Some(1), None).model, rented: rented.model.clone() })
 }

@@ -77,6 +77,7 @@ pub fn word(word: Word) -> &'static str {
         Word::Processes => "GPU 进程",
         Word::Disks => "磁盘",
         Word::HostKeyChanged => "主机密钥已变",
+        Word::AnotherHostKey => "主机密钥已变",
         Word::GpuFault => "GPU 故障",
         Word::LookInto => "查看机器内部",
         Word::OtherSpan => "10 分钟、1 小时、24 小时",
@@ -105,6 +106,7 @@ pub fn word(word: Word) -> &'static str {
         Word::PlanGoesOn => "继续计费",
         Word::PlanKeeps => "保留",
         Word::PlanDeletes => "删除",
+        Word::PlanUse => "使用",
         Word::PlanMind => "注意",
         Word::PlanAge => "已存在",
         Word::PlanEnds => "到期",
@@ -323,10 +325,10 @@ pub fn phrase(phrase: &Phrase) -> String {
         Phrase::GoesOn { rate } => format!("{rate} 继续计费"),
         Phrase::LeftBehind { name, rate: Some(rate) } => format!("{name} 保留，计费 {rate}"),
         Phrase::LeftBehind { name, rate: None } => format!("{name} 保留，可能计费"),
-        Phrase::Deletes { places } => format!("删除 {places}"),
+        Phrase::Deletes { places } => after("删除", places),
         Phrase::AllIn { name, size: Some(size) } => format!("{name}（{size}）中的全部数据"),
         Phrase::AllIn { name, size: None } => format!("{name} 中的全部数据"),
-        Phrase::Keeps { places } => format!("保留 {places}"),
+        Phrase::Keeps { places } => after("保留", places),
         Phrase::Rows { count } => format!("{count} 个实例"),
         Phrase::StorageItems { count, rate: Some(rate) } => format!("{count} 个存储项，{rate}"),
         Phrase::StorageItems { count, rate: None } => format!("{count} 个存储项"),
@@ -728,9 +730,16 @@ pub fn remark_short(remark: Remark) -> &'static str {
     }
 }
 
+/// A word before another: with a blank between them only where the other begins with Latin text.
+fn after(word: &str, other: &str) -> String {
+    let gap = if other.starts_with(|c: char| c.is_ascii()) { " " } else { "" };
+    format!("{word}{gap}{other}")
+}
+
 pub fn refusal(refusal: &Refusal) -> String {
     match refusal {
         Refusal::NotOffered => "平台不提供此操作".to_owned(),
+        Refusal::NoApi => "没有可用的平台接口".to_owned(),
         Refusal::WrongPhase => "当前状态下不能进行".to_owned(),
         Refusal::Locked => "已在平台锁定".to_owned(),
         Refusal::InUse => "仍被其他资源使用".to_owned(),
@@ -742,6 +751,8 @@ pub fn refusal(refusal: &Refusal) -> String {
 pub fn hindrance(hindrance: &Hindrance, action: Action) -> String {
     let fixed = match hindrance {
         Hindrance::Provider(Refusal::NotOffered) => return not_offered(action),
+        Hindrance::Provider(Refusal::NoApi) if action == Action::Stop => "配置中没有为它写 stop 命令",
+        Hindrance::Provider(Refusal::NoApi) => "请到租用它的平台操作：这里只能通过 ssh 看到它",
         Hindrance::Provider(refusal) => return self::refusal(refusal),
         Hindrance::ReadOnly => "rentop 以 --read-only 启动",
         Hindrance::ReadOnlyAccount => "配置中此账户为 read_only",

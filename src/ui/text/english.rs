@@ -77,6 +77,7 @@ pub fn word(word: Word) -> &'static str {
         Word::Processes => "on the GPUs",
         Word::Disks => "disks",
         Word::HostKeyChanged => "host key changed",
+        Word::AnotherHostKey => "Host key changed",
         Word::GpuFault => "GPU fault",
         Word::LookInto => "Look into machines",
         Word::OtherSpan => "10 min, 1 h, 24 h",
@@ -104,6 +105,7 @@ pub fn word(word: Word) -> &'static str {
         Word::PlanGoesOn => "goes on",
         Word::PlanKeeps => "keeps",
         Word::PlanDeletes => "deletes",
+        Word::PlanUse => "use",
         Word::PlanMind => "mind",
         Word::PlanAge => "age",
         Word::PlanEnds => "term ends",
@@ -776,6 +778,7 @@ pub fn remark_short(remark: Remark) -> &'static str {
 pub fn refusal(refusal: &Refusal) -> String {
     match refusal {
         Refusal::NotOffered => "the provider does not offer this".to_owned(),
+        Refusal::NoApi => "no API is known that does this".to_owned(),
         Refusal::WrongPhase => "not possible in its present state".to_owned(),
         Refusal::Locked => "locked against it at the provider".to_owned(),
         Refusal::InUse => "still in use by other resources".to_owned(),
@@ -787,6 +790,8 @@ pub fn refusal(refusal: &Refusal) -> String {
 pub fn hindrance(hindrance: &Hindrance, action: Action) -> String {
     let fixed = match hindrance {
         Hindrance::Provider(Refusal::NotOffered) => return not_offered(action),
+        Hindrance::Provider(Refusal::NoApi) if action == Action::Stop => "the config names no `stop` command for it",
+        Hindrance::Provider(Refusal::NoApi) => "only where you rent it: it is known over ssh alone",
         Hindrance::Provider(refusal) => return self::refusal(refusal),
         Hindrance::ReadOnly => "rentop was started with --read-only",
         Hindrance::ReadOnlyAccount => "the config sets this account to read_only",

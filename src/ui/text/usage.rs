@@ -21,8 +21,8 @@ pub enum OfUse<'a> {
     Old {
         age: &'a str,
     },
-    /// Beside the curve: how far back it reaches.
-    Span(ChartSpan),
+    /// How far back the curves reach.
+    Curves(ChartSpan),
     /// The figures come from the machine itself, or from its provider.
     ByMachine,
     ByProvider,
@@ -78,7 +78,7 @@ impl Language {
         let [english, chinese] = match verdict {
             Verdict::Busy => ["busy", "忙碌"],
             Verdict::Underused => ["underused", "利用不足"],
-            Verdict::Waiting => ["waiting", "待请求"],
+            Verdict::Waiting => ["waiting", "等待请求"],
             Verdict::Idle => ["idle", "闲置"],
             Verdict::NotYet => ["not judged yet", "尚未判定"],
             Verdict::Unknown => ["not known", "无法判定"],
@@ -98,7 +98,7 @@ impl Language {
     pub fn why(self, idleness: &Idleness, memory: bool, now: Timestamp) -> String {
         let chinese = self == Language::Chinese;
         match &idleness.why {
-            Why::NoUsage => self.either("nobody tells its use", "没有利用率数据").to_owned(),
+            Why::NoUsage => self.either("there are no figures of its use", "没有利用率数据").to_owned(),
             Why::Work(work) => self.work(*work),
             Why::Few { busy, cards } if chinese => format!("{cards} 张卡中只有 {busy} 张在工作"),
             Why::Few { busy: 1, cards } => format!("1 of {cards} GPUs works"),
@@ -169,7 +169,7 @@ impl Language {
             }
             Language::Chinese => {
                 if let Some(server) = server {
-                    parts.push(format!("{} 在等待请求", self.server(server)));
+                    parts.push(format!("{} 已就绪但无人访问", self.server(server)));
                 }
                 let cards = if *cards == 1 { "GPU".to_owned() } else { format!("{cards} 张 GPU") };
                 let at = if still { "" } else { "最高 " };
@@ -252,11 +252,11 @@ impl Language {
                 OfUse::Wasting { rate, so_far: Some(so_far) } => format!("wasting {rate}, {so_far} so far"),
                 OfUse::Wasting { rate, so_far: None } => format!("wasting {rate}"),
                 OfUse::Old { age } => format!("use {age} old"),
-                OfUse::Span(ChartSpan::TenMinutes) => "10 min".to_owned(),
-                OfUse::Span(ChartSpan::Hour) => "1 h".to_owned(),
-                OfUse::Span(ChartSpan::Day) => "24 h".to_owned(),
-                OfUse::ByMachine => "by ssh".to_owned(),
-                OfUse::ByProvider => "by the provider".to_owned(),
+                OfUse::Curves(ChartSpan::TenMinutes) => "curves: 10 min".to_owned(),
+                OfUse::Curves(ChartSpan::Hour) => "curves: 1 h".to_owned(),
+                OfUse::Curves(ChartSpan::Day) => "curves: 24 h".to_owned(),
+                OfUse::ByMachine => "told over ssh".to_owned(),
+                OfUse::ByProvider => "told by the provider".to_owned(),
                 OfUse::Mount { path, share, size } => format!("{path} {share} of {size}"),
                 OfUse::Disk { flow } => format!("disk {flow}"),
                 OfUse::Network { flow } => format!("net {flow}"),
@@ -277,9 +277,9 @@ impl Language {
                 OfUse::Wasting { rate, so_far: Some(so_far) } => format!("浪费 {rate}，至今 {so_far}"),
                 OfUse::Wasting { rate, so_far: None } => format!("浪费 {rate}"),
                 OfUse::Old { age } => format!("利用率为{age}前"),
-                OfUse::Span(ChartSpan::TenMinutes) => "10 分钟".to_owned(),
-                OfUse::Span(ChartSpan::Hour) => "1 小时".to_owned(),
-                OfUse::Span(ChartSpan::Day) => "24 小时".to_owned(),
+                OfUse::Curves(ChartSpan::TenMinutes) => "曲线：10 分钟".to_owned(),
+                OfUse::Curves(ChartSpan::Hour) => "曲线：1 小时".to_owned(),
+                OfUse::Curves(ChartSpan::Day) => "曲线：24 小时".to_owned(),
                 OfUse::ByMachine => "来自 SSH".to_owned(),
                 OfUse::ByProvider => "来自平台".to_owned(),
                 OfUse::Mount { path, share, size } => format!("{path} 已用 {share}（共 {size}）"),
@@ -339,9 +339,9 @@ impl Language {
     pub fn ask_to_look(self, account: &str, machines: usize) -> String {
         match self {
             Language::English if machines == 1 => {
-                format!("look into 1 machine of {account} by your own ssh, read-only?")
+                format!("look into 1 machine of {account} over your own ssh, read-only?")
             }
-            Language::English => format!("look into {machines} machines of {account} by your own ssh, read-only?"),
+            Language::English => format!("look into {machines} machines of {account} over your own ssh, read-only?"),
             Language::Chinese => format!("用你自己的 ssh 查看 {account} 的 {machines} 台机器？只读"),
         }
     }
@@ -379,6 +379,14 @@ impl Language {
         self.either(english, chinese)
     }
 
+    /// Before and after the word that accepts another host key.
+    pub fn type_accept(self) -> [&'static str; 2] {
+        match self {
+            Language::English => ["If they are the same, type ", " and press enter: from then on the new key counts."],
+            Language::Chinese => ["若一致，输入 ", " 并按回车：此后以新密钥为准。"],
+        }
+    }
+
     /// What another host key may mean, and how to look into it, a sentence each.
     pub fn host_key_explained(self) -> [&'static str; 4] {
         match self {
@@ -386,14 +394,14 @@ impl Language {
                 "The machine at this address showed another key than the one that this instance had. Nothing was sent to it.",
                 "It may be harmless: the instance was set up anew, or restored. It may be another machine that got the \
                  address, or somebody in between.",
-                "rentop cannot know which. Open the instance's own terminal at the provider's page and have it show its \
-                 fingerprints:",
+                "rentop cannot know which. Open the machine's terminal on its provider's page, or log in another way that \
+                 you trust, and have it show its fingerprints:",
                 "Compare them with what answers at the address:",
             ],
             Language::Chinese => [
                 "该地址的机器出示的密钥与此实例之前的不同。没有向它发送任何内容。",
                 "可能无害：实例被重装或恢复过。也可能是别的机器得到了这个地址，或有人在中间。",
-                "rentop 无法判断。请在平台网页上打开该实例自带的终端，查看它的指纹：",
+                "rentop 无法判断。请在平台网页上打开它自带的终端，或用其他可信方式登录，查看它的指纹：",
                 "再与该地址实际应答的指纹比较：",
             ],
         }
@@ -430,7 +438,7 @@ mod tests {
     #[case::serves(
         quiet(1, 0.0, None, Some(2), Some(Server::Vllm)),
         "vLLM serves and nobody asks, GPU at 0 % for 3 h 40 m, memory steady, 2 logged in",
-        "vLLM 在等待请求，GPU 0 %，已 3 小时 40 分，显存无变化，2 人登录"
+        "vLLM 已就绪但无人访问，GPU 0 %，已 3 小时 40 分，显存无变化，2 人登录"
     )]
     fn an_idle_instance_is_told_with_its_evidence(
         #[case] idleness: Idleness,

@@ -77,6 +77,8 @@ words! {
     Processes,
     Disks,
     HostKeyChanged,
+    /// The same as a title.
+    AnotherHostKey,
     GpuFault,
     LookInto,
     OtherSpan,
@@ -112,6 +114,7 @@ words! {
     PlanGoesOn,
     PlanKeeps,
     PlanDeletes,
+    PlanUse,
     PlanMind,
     PlanEnds,
     PlanAge,
