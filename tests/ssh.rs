@@ -160,8 +160,10 @@ fn top_asks_before_it_looks_into_an_accounts_machines() {
     assert!(told.stderr.contains("team") && told.stderr.contains("--ssh"), "{}", told.stderr);
     assert_eq!(told.json()["gpus"][0]["source"], "provider");
     assert_eq!(connections(&lab), 0);
-    let told = lab.run(&["top", "--ssh"]).ends_with(0);
-    assert_eq!((told.stderr.as_str(), connections(&lab)), ("", 1));
+    // Nobody answers there, which is no reason to leave out what the provider tells.
+    let told = lab.run(&["top", "--ssh"]).ends_with(3);
+    assert_eq!(connections(&lab), 1);
+    assert!(told.stderr.starts_with("rentop: team/trainer: ssh: ") && told.stdout.contains(" provider "), "{told:?}");
     lab.config.push_str("ssh = \"never\"\n");
     lab.write_config();
     let told = lab.run(&["top", "--ssh"]).ends_with(0);
@@ -172,12 +174,22 @@ fn top_asks_before_it_looks_into_an_accounts_machines() {
 #[test]
 fn top_shows_every_card_and_opens_ssh_only_where_it_may() {
     let lab = lab();
-    let top = lab.run(&["top", "--json"]).ends_with(0).json();
+    let told = lab.run(&["top", "--json"]).ends_with(3);
+    assert_eq!(told.stderr, "rentop: own/silent: ssh: nothing listens at its port yet\n");
+    let top = told.json();
     assert_eq!(top["schema"], "rentop.top/1");
     let cards: Vec<_> = top["gpus"].as_array().unwrap().iter().filter(|card| card["name"] == "box").collect();
     assert_eq!(cards.len(), 2, "{top:#}");
     assert_eq!((&cards[0]["model"], &cards[1]["index"]), (&"RTX 4090".into(), &1.into()));
     assert!(connections(&lab) >= 2);
-    let text = lab.run(&["top"]).ends_with(0).stdout;
+    // What one look told is what a list of it tells afterwards, of each machine.
+    let listing = ls(&lab);
+    assert_eq!(
+        (instance(&listing, "box")["phase"].as_str(), listing["instances"].as_array().unwrap().len()),
+        (Some("running"), 2)
+    );
+    let silent = instance(&listing, "silent");
+    assert_eq!((&silent["phase"], &silent["idle"]["verdict"]), (&"unreachable".into(), &"unknown".into()));
+    let text = lab.run(&["top"]).ends_with(3).stdout;
     assert!(text.contains("RTX 4090") && text.contains("IDLE"), "{text}");
 }

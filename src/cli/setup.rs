@@ -103,6 +103,8 @@ impl Setup {
         let mut world = World::new(accounts, self.config.rules.clone(), self.read_only, by, now);
         world.one_shot = matches!(kind, Kind::OneShot | Kind::Probe);
         world.probes = kind == Kind::Probe;
+        // The ledger has no figures of now.
+        world.fleet.accounts.iter_mut().for_each(|account| account.pacing.wanted = world.probes);
         for account in self.config.accounts.iter().filter(|account| account.streams != Consent::Unasked) {
             world.streams.ordain(&account.name, account.streams);
         }

@@ -102,7 +102,8 @@ fn ask_of(world: &mut World, identity: &Identity, told: &Told) {
     let Some(known) = world.fleet.instances.get(identity) else { return };
     let told_otherwise = match told {
         Told::Usage(_) => known.phase() != Phase::Running,
-        Told::Ended(_) => matches!(known.phase(), Phase::Running | Phase::Unknown),
+        // Of one that goes down it may be the proof.
+        Told::Ended(_) => matches!(known.phase(), Phase::Running | Phase::Stopping | Phase::Unknown),
     };
     if told_otherwise
         && known.row.remarks.contains(&Remark::NoApi)
