@@ -330,7 +330,7 @@ pub fn judge(judged: &Judged<'_>, rule: &IdleRule, now: Timestamp) -> Idleness {
     for minute in judged.history.since(rule.first(last).max(began)).take_while(|minute| minute.number <= this) {
         window.add(minute);
     }
-    let mut idleness = verdict(judged, rule, &window, (this, began, now));
+    let mut idleness = verdict(judged, rule, &window, (last, began, now));
     idleness.hints = hints(judged, rule, &window);
     idleness
 }
@@ -339,7 +339,7 @@ fn verdict(
     judged: &Judged<'_>,
     rule: &IdleRule,
     window: &Window,
-    (this, began, now): (i64, i64, Timestamp),
+    (last, began, now): (i64, i64, Timestamp),
 ) -> Idleness {
     let age = judged.running_since.map(|began| now.duration_since(began));
     let needed = SignedDuration::from_mins(i64::from(rule.window)).max(YOUNG);
@@ -380,7 +380,7 @@ fn verdict(
     let waits = rule.waits(window.serves);
     let verdict = if waits { Verdict::Waiting } else { Verdict::Idle };
     let known = judged.before.filter(|before| before.verdict == verdict).and_then(|before| before.since);
-    let since = known.unwrap_or_else(|| quiet_since(judged.history, rule, waits, (this, began)));
+    let since = known.unwrap_or_else(|| quiet_since(judged.history, rule, waits, (last, began)));
     let since = judged.running_since.map_or(since, |began| since.max(began));
     let why = Why::Quiet {
         cards: judged.rented.map_or(1, |rented| rented.count.max(1)),

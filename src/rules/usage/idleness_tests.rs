@@ -273,6 +273,11 @@ fn the_minute_that_has_just_begun_is_no_hole() {
         assert_eq!(machine.judge(&rule, minutes(60)).verdict, Verdict::Idle, "{window} min");
         assert_eq!(machine.judge(&rule, minutes(59)).verdict, Verdict::Idle, "{window} min");
     }
+    // Nor does it make what was quiet before it begin later.
+    let since = |machine: &Machine| machine.judge(&IdleRule { window: 6, ..IdleRule::default() }, minutes(60)).since;
+    assert_eq!(since(&machine), Some(minutes(0)));
+    let hole = Machine::of(1).watch(&doing(&[0]), 50 * 60, 57 * 60).watch(&doing(&[0]), 58 * 60, 3600);
+    assert_eq!(since(&hole), Some(minutes(50)));
     let short = IdleRule { window: 1, ..IdleRule::default() };
     assert_eq!(machine.judge(&short, minutes(61)).verdict, Verdict::Unknown);
     // What works in it works.
