@@ -212,10 +212,19 @@ fn words(text: &str) -> Vec<&str> {
     let mut out: Vec<&str> = Vec::new();
     let mut start = 0;
     let bounds: Vec<(usize, &str)> = text.split_word_bound_indices().collect();
+    // A number is not parted from its unit: what stands at its blank stays together.
+    let parts = |place: usize, wanted: fn(&str) -> bool| bounds.get(place).is_some_and(|(_, part)| wanted(part));
+    let of_unit = |blank: usize| {
+        blank > 0
+            && parts(blank - 1, |part| part.ends_with(|c: char| c.is_ascii_digit()))
+            && parts(blank, |part| part == " ")
+            && parts(blank + 1, |part| matches!(part, "GB" | "GiB" | "G" | "%"))
+    };
     for (place, (at, word)) in bounds.iter().enumerate() {
         let next = bounds.get(place + 1).map(|(_, next)| *next);
         let breaks_after = match next {
             None => true,
+            Some(_) if of_unit(place) || of_unit(place + 1) => false,
             // Latin words go on over their punctuation: `GET /v1/pods` breaks at its blank only.
             Some(next) => {
                 let blank = word.trim().is_empty() || next.trim().is_empty();
@@ -260,6 +269,7 @@ mod tests {
         assert_eq!(wrapped("停止后磁盘继续计费。", 10, 0), ["停止后磁盘", "继续计费。"]);
         assert_eq!(wrapped("GET /v1/pods: timed out", 14, 2), ["GET /v1/pods:", "  timed out"]);
         assert_eq!(wrapped("浪费 $0.41/时", 10, 0), ["浪费", "$0.41/时"]);
+        assert_eq!(wrapped("keeps /data 30 GB", 14, 0), ["keeps /data", "30 GB"]);
         assert_eq!(wrapped("abcdefghij", 4, 0), ["abcd", "efgh", "ij"]);
         assert_eq!(wrapped("", 4, 0), [""]);
     }
@@ -269,7 +279,7 @@ mod tests {
         let lines = wrap(&[plain("keeps 100 GB"), dim("; no GPU"), dim("。")], 12, 0);
         let texts: Vec<Vec<&str>> =
             lines.iter().map(|line| line.iter().map(|run| run.text.as_str()).collect()).collect();
-        assert_eq!(texts, [vec!["keeps 100"], vec!["GB", "; no GPU。"]]);
+        assert_eq!(texts, [vec!["keeps"], vec!["100 GB", "; no"], vec!["GPU。"]]);
     }
 
     /// What was left out may not look like the end of a sentence.

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use portable_pty::CommandBuilder;
 use rentop::ui::glyphs::UNICODE;
 use support::binary;
-use support::terminal::Terminal;
+use support::terminal::{Answers, Terminal};
 use svg::{DARK, Ground, LIGHT};
 
 const FOLDER: &str = ".ci/pictures";
@@ -27,8 +27,8 @@ const LARGEST: usize = 60_000;
 struct Run {
     language: &'static str,
     ground: &'static Ground,
-    /// What the terminal tells of its colours: text, then background.
-    colours: &'static str,
+    /// What the terminal answers when it is asked for its background: it counts whatever the environment says.
+    background: &'static str,
     shots: &'static [Shot],
 }
 
@@ -47,7 +47,7 @@ const RUNS: [Run; 3] = [
     Run {
         language: "en",
         ground: &DARK,
-        colours: "15;0",
+        background: "rgb:1717/1a1a/1f1f",
         shots: &[
             Shot {
                 file: "fleet.svg",
@@ -82,7 +82,7 @@ const RUNS: [Run; 3] = [
     Run {
         language: "zh-CN",
         ground: &DARK,
-        colours: "15;0",
+        background: "rgb:1717/1a1a/1f1f",
         shots: &[Shot {
             file: "fleet-zh.svg",
             title: "rentop：全部实例",
@@ -94,7 +94,7 @@ const RUNS: [Run; 3] = [
     Run {
         language: "en",
         ground: &LIGHT,
-        colours: "0;15",
+        background: "rgb:ffff/ffff/ffff",
         shots: &[Shot {
             file: "fleet-light.svg",
             title: "rentop: the fleet",
@@ -197,7 +197,6 @@ fn demo(home: &Path, run: &Run) -> Terminal {
     command.cwd(home);
     for (name, value) in [
         ("RENTOP_LANG", run.language),
-        ("COLORFGBG", run.colours),
         ("COLORTERM", "truecolor"),
         ("TERM", "xterm-256color"),
         ("LANG", "C.UTF-8"),
@@ -205,7 +204,7 @@ fn demo(home: &Path, run: &Run) -> Terminal {
     ] {
         command.env(name, value);
     }
-    Terminal::spawn(command, WIDTH, HEIGHT)
+    Terminal::spawn_with(Answers { background: Some(run.background), ..Answers::USUAL }, command, WIDTH, HEIGHT)
 }
 
 /// Waits until the demo has told its story: every machine is up, and one was outbid.
