@@ -443,7 +443,7 @@ pub fn idle_until(history: &History, rule: &IdleRule, since: Timestamp, now: Tim
     let mut window = Window::new(history.width());
     for minute in history.since(minute_of(since)).take_while(|minute| minute.number <= this) {
         // What lies before the window was judged already.
-        if minute.number >= rule.first(this) {
+        if minute.number >= rule.first(this) - 1 {
             window.add(minute);
             if window.work(rule).is_some() || rule.waits(minute.host.serves) {
                 break;
