@@ -136,7 +136,8 @@ pub fn rebuild(world: &World, view: &mut View, resort: bool, now: Timestamp) {
         }
         let operation = operations.get(identity).copied();
         let provider = account.map(|account| &account.provider);
-        while gauges.next_if(|(of, _)| *of < identity).is_some() {}
+        // Equal ones share their texts, so that asking for that first reads none.
+        while gauges.next_if(|(of, _)| *of != identity && *of < identity).is_some() {}
         let gauge = gauges.next_if(|(of, _)| *of == identity).map(|(_, gauge)| gauge);
         let row = InstanceRow::new(world, known, gauge, provider, operation);
         *attention += usize::from(row.needs_you);
@@ -144,7 +145,6 @@ pub fn rebuild(world: &World, view: &mut View, resort: bool, now: Timestamp) {
             list.hidden += 1;
             continue;
         }
-        // Equal ones share their texts, so that asking for that first reads none.
         while ranks.next_if(|(ranked, _)| ranked != identity && ranked < identity).is_some() {}
         let rank = ranks.next_if(|(ranked, _)| ranked == identity).map_or(usize::MAX, |(_, rank)| *rank);
         if let Some(group) = groups.add(&row) {
@@ -306,6 +306,8 @@ struct SortKey<'a> {
     /// What the order asks for is not known: such rows come last, whichever way round.
     unknown: bool,
     order: Order<'a>,
+    /// The beginning of the name, which decides nearly always: thousands of texts are far apart in memory.
+    begin: u128,
     name: Cow<'a, str>,
 }
 
@@ -329,12 +331,12 @@ impl SortKey<'_> {
     fn compare(&self, other: &Self, reversed: bool) -> Ordering {
         let fixed = (self.gone, self.unknown).cmp(&(other.gone, other.unknown));
         let chosen = self.order.cmp(&other.order);
-        let (chosen, name) = match (self.order == Order::Name, reversed) {
-            (true, true) => (chosen, other.name.cmp(&self.name)),
-            (_, true) => (chosen.reverse(), self.name.cmp(&other.name)),
-            (_, false) => (chosen, self.name.cmp(&other.name)),
-        };
-        fixed.then(chosen).then(name)
+        let name = || self.begin.cmp(&other.begin).then_with(|| self.name.cmp(&other.name));
+        match (self.order == Order::Name, reversed) {
+            (true, true) => fixed.then_with(|| name().reverse()),
+            (_, true) => fixed.then(chosen.reverse()).then_with(name),
+            (_, false) => fixed.then(chosen).then_with(name),
+        }
     }
 }
 
@@ -369,12 +371,22 @@ fn sort_key<'a>(row: &InstanceRow<'a>, sort: SortName) -> SortKey<'a> {
         // Instances have no size of their own.
         SortName::Name | SortName::Size => Order::Name,
     };
+    let name = lower_case(instance.name.as_deref().unwrap_or(instance.id.as_str()));
     SortKey {
         gone: known.is_gone(),
         unknown: matches!(order, Order::Since(None) | Order::Use(None) | Order::Idle(None) | Order::Text(None)),
         order,
-        name: lower_case(instance.name.as_deref().unwrap_or(instance.id.as_str())),
+        begin: begin(&name),
+        name,
     }
+}
+
+/// The first bytes of a text as a number that stands in the same order.
+fn begin(text: &str) -> u128 {
+    let mut first = [0; 16];
+    let length = text.len().min(first.len());
+    first[..length].copy_from_slice(&text.as_bytes()[..length]);
+    u128::from_be_bytes(first)
 }
 
 fn lower_case(text: &str) -> Cow<'_, str> {

@@ -142,7 +142,7 @@ pub fn recalled(
 ) -> Vec<Effect> {
     for UsageEntry { identity, slot, latest } in entries {
         let Some(known) = world.fleet.instances.get_mut(identity).filter(|known| !known.is_gone()) else { continue };
-        let gauge = world.gauges.by.entry(identity.clone()).or_default();
+        let gauge = world.gauges.by.entry(known.identity.clone()).or_default();
         gauge.restore(slot);
         let Some(look) = latest else { continue };
         let newer = |before: Option<&Usage>| before.is_none_or(|before| before.as_of < look.as_of);
