@@ -14,6 +14,7 @@ use rentop::rules::memory::Owner;
 use rentop::rules::schedule::Pacing;
 use rentop::rules::settings::Rules;
 use rentop::runtime::accounts::Accounts;
+use rentop::runtime::channels::Channels;
 use rentop::runtime::effects::Performer;
 use rentop::runtime::errand::Errand;
 use rentop::runtime::keeper::Keeper;
@@ -156,6 +157,7 @@ fn errand(folder: &std::path::Path, served: &[Served]) -> Errand {
             facts: Default::default(),
             streams: Default::default(),
             machines: Vec::new(),
+            auto_topup: false,
         })
         .collect();
     let accounts =
@@ -173,6 +175,7 @@ fn errand(folder: &std::path::Path, served: &[Served]) -> Errand {
         accounts: Accounts::new(configs),
         keeper,
         streams: Streams::new(Default::default(), outbox.clone()),
+        channels: Channels::new(outbox.clone()),
         outbox,
         read_only: false,
         preferences: None,

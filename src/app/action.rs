@@ -113,6 +113,12 @@ actions! {
     Problem "error",
     /// What the program told is known.
     Seen "seen",
+    /// An alert is to be told again later.
+    Snooze "snooze",
+    /// All that is idle, and what can be done with it.
+    AllIdle "all-idle",
+    /// A new budget.
+    NewBudget "new-budget",
     Fold "fold",
     Unfold "unfold",
     Down "down",
@@ -130,6 +136,8 @@ actions! {
     ShowFleet "fleet",
     ShowSpend "spend",
     ShowStorage "storage",
+    ShowBudgets "budgets",
+    ShowAlerts "alerts",
     ShowActivity "activity",
     NextView "next-view",
     Refresh "refresh",

@@ -6,6 +6,9 @@ use providers::model::{AccountName, BilledLine, Identity};
 use providers::provider::Ask;
 
 use super::preferences::Preferences;
+use crate::rules::alerts::Alert;
+use crate::rules::budgets::Budget;
+use crate::rules::dispatch::{Message, Parcel};
 use crate::rules::memory::Keep;
 use crate::rules::saga::{OpId, Operation, Permit};
 use crate::rules::settings::Setting;
@@ -41,6 +44,8 @@ pub enum Effect {
         day: Date,
         /// The number of the question, to be told with the answer.
         asked: u64,
+        /// The budgets whose closed days are asked for as well.
+        budgets: Vec<Budget>,
     },
     /// Ask a provider for what it billed in a time.
     AskBilled {
@@ -85,6 +90,15 @@ pub enum Effect {
         from: Option<Timestamp>,
         peaks: bool,
     },
+    /// Write down what alerts have come to, and what channels are to be told of it.
+    KeepAlerts {
+        alerts: Vec<Alert>,
+        messages: Vec<Message>,
+    },
+    /// Read how alerts stand: another process may have been told that somebody has seen them.
+    RecallAlerts,
+    /// Tell a channel, once it is written down that this was begun.
+    Send(Parcel),
     /// Claim the ledger, or renew the claim.
     Claim,
     /// Read the ledger again: somebody else collects.

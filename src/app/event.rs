@@ -8,6 +8,8 @@ use providers::provider::{Accepted, Found, Poll};
 use serde::{Deserialize, Serialize};
 
 use crate::app::action::{Key, Mouse};
+use crate::rules::alerts::{Alert, Topic};
+use crate::rules::dispatch::Delivery;
 use crate::rules::fleet::Trouble;
 use crate::rules::memory::{Collector, LedgerNotice, Memory, Owner};
 use crate::rules::plan::Plan;
@@ -94,6 +96,13 @@ pub enum WorldEvent {
         rest: Option<Timestamp>,
         peaks: Option<Vec<WeeksPeak>>,
     },
+    /// How alerts stand in the ledger.
+    AlertsRecalled(Vec<Alert>),
+    /// How it went to tell a channel.
+    Sent {
+        channel: String,
+        delivery: Delivery,
+    },
     /// A step could not be written down, so what depended on it was not done.
     NotRecorded {
         op: OpId,
@@ -143,6 +152,13 @@ pub enum Intent {
     },
     /// The other key that a host has is the right one.
     AcceptHostKey(Identity),
+    /// Somebody has seen these alerts.
+    Acknowledge(Vec<Topic>),
+    /// These alerts are to be told again then.
+    Snooze {
+        topics: Vec<Topic>,
+        until: Timestamp,
+    },
 }
 
 /// Something that happened to one screen.

@@ -16,7 +16,11 @@ pub enum Place {
     Lists,
     Fleet,
     Spend,
+    Budgets,
+    Alerts,
     Activity,
+    /// In the window of alerts that have just fired.
+    Popup,
     /// In a plan's window.
     Plan,
 }
@@ -44,7 +48,7 @@ const fn danger(place: Place, keys: &'static [Key], action: Action, hint: Msg, h
 }
 
 use Action as A;
-use Place::{Activity, Everywhere, Fleet, Lists, Plan, Spend};
+use Place::{Activity, Alerts, Budgets, Everywhere, Fleet, Lists, Plan, Popup, Spend};
 
 /// THE table. The order is that of footer and help.
 static STANDARD: &[Binding] = &[
@@ -54,6 +58,8 @@ static STANDARD: &[Binding] = &[
     binding(Lists, &[Key::char(' ')], A::Mark, Some(Msg::HintMark), Msg::HelpMark),
     binding(Lists, &[Key::plain(Code::Enter)], A::Details, Some(Msg::HintDetails), Msg::HelpDetails),
     binding(Lists, &[Key::char('/')], A::Filter, Some(Msg::HintFilter), Msg::HelpFilter),
+    danger(Fleet, &[Key::char('I')], A::AllIdle, Msg::HintAllIdle, Msg::HelpAllIdle),
+    danger(Alerts, &[Key::char('I')], A::AllIdle, Msg::HintAllIdle, Msg::HelpAllIdle),
     binding(Fleet, &[Key::char('f')], A::Quick, Some(Msg::HintQuick), Msg::HelpQuick),
     binding(Lists, &[Key::char('o')], A::Sort, Some(Msg::HintSort), Msg::HelpSort),
     binding(Fleet, &[Key::char('g')], A::Group, Some(Msg::HintGroup), Msg::HelpGroup),
@@ -64,6 +70,7 @@ static STANDARD: &[Binding] = &[
     binding(Lists, &[Key::char('p')], A::Protect, None, Msg::HelpProtect),
     binding(Lists, &[Key::char('m')], A::Mine, None, Msg::HelpMine),
     binding(Lists, &[Key::char('P')], A::Project, None, Msg::HelpProject),
+    binding(Lists, &[Key::char('a')], A::Seen, None, Msg::HelpSeen),
     binding(Fleet, &[Key::char('!')], A::Ssh, None, Msg::HelpSsh),
     binding(Fleet, &[Key::char('y')], A::CopySsh, None, Msg::HelpCopySsh),
     binding(Lists, &[Key::char('b')], A::Page, None, Msg::HelpPage),
@@ -74,11 +81,20 @@ static STANDARD: &[Binding] = &[
     binding(Spend, &[Key::char('w')], A::Range, Some(Msg::HintRange), Msg::HelpRange),
     binding(Spend, &[Key::char('g')], A::Group, Some(Msg::HintGroup), Msg::HelpSpendGroup),
     binding(Spend, &[Key::plain(Code::Enter)], A::Details, Some(Msg::HintBehind), Msg::HelpBehind),
+    binding(Spend, &[Key::char('a')], A::Seen, None, Msg::HelpSeen),
     binding(Spend, &[Key::char('T')], A::Times, None, Msg::HelpTimes),
     binding(Spend, &[Key::char('y')], A::CopySsh, None, Msg::HelpCopySsh),
+    binding(Budgets, &[Key::char('n')], A::NewBudget, Some(Msg::HintNewBudget), Msg::HelpNewBudget),
+    binding(Budgets, &[Key::plain(Code::Enter)], A::Details, Some(Msg::HintChange), Msg::HelpChangeBudget),
+    danger(Alerts, &[Key::char('s')], A::StopOrStart, Msg::HintStop, Msg::HelpStop),
+    danger(Alerts, &[Key::char('x')], A::End, Msg::HintRelease, Msg::HelpRelease),
+    binding(Alerts, &[Key::plain(Code::Enter)], A::Details, Some(Msg::HintGoThere), Msg::HelpGoThere),
+    binding(Alerts, &[Key::char('a')], A::Seen, Some(Msg::HintSeen), Msg::HelpAlertSeen),
+    binding(Alerts, &[Key::char('z')], A::Snooze, Some(Msg::HintSnooze), Msg::HelpSnooze),
+    binding(Alerts, &[Key::char('b')], A::Page, None, Msg::HelpPage),
+    binding(Alerts, &[Key::char('u')], A::TakeBack, Some(Msg::HintTakeBack), Msg::HelpTakeBack),
     binding(Activity, &[Key::char('u')], A::TakeBack, Some(Msg::HintTakeBack), Msg::HelpTakeBack),
     binding(Everywhere, &[Key::char('e')], A::Problem, None, Msg::HelpProblem),
-    binding(Everywhere, &[Key::char('a')], A::Seen, None, Msg::HelpSeen),
     binding(Everywhere, &[Key::char('E')], A::EditConfig, None, Msg::HelpEditConfig),
     binding(Everywhere, &[Key::char('j'), Key::plain(Code::Down)], A::Down, None, Msg::HelpDown),
     binding(Everywhere, &[Key::char('k'), Key::plain(Code::Up)], A::Up, None, Msg::HelpUp),
@@ -89,6 +105,8 @@ static STANDARD: &[Binding] = &[
     binding(Everywhere, &[Key::char('1')], A::ShowFleet, None, Msg::HelpShowFleet),
     binding(Everywhere, &[Key::char('2')], A::ShowSpend, None, Msg::HelpShowSpend),
     binding(Everywhere, &[Key::char('3')], A::ShowStorage, None, Msg::HelpShowStorage),
+    binding(Everywhere, &[Key::char('4')], A::ShowBudgets, None, Msg::HelpShowBudgets),
+    binding(Everywhere, &[Key::char('5')], A::ShowAlerts, None, Msg::HelpShowAlerts),
     binding(Everywhere, &[Key::char('6')], A::ShowActivity, None, Msg::HelpShowActivity),
     binding(Everywhere, &[Key::plain(Code::Tab)], A::NextView, None, Msg::HelpNextView),
     binding(Everywhere, &[Key::plain(Code::F(5))], A::Refresh, None, Msg::HelpRefresh),
@@ -98,6 +116,16 @@ static STANDARD: &[Binding] = &[
     binding(Everywhere, &[Key::plain(Code::Esc)], A::Back, None, Msg::HelpBack),
     binding(Everywhere, &[Key::char('?')], A::Help, Some(Msg::HintHelp), Msg::HelpHelp),
     binding(Everywhere, &[Key::char('q'), Key::ctrl('c')], A::Quit, Some(Msg::HintQuit), Msg::HelpQuit),
+    danger(Popup, &[Key::char('s')], A::StopOrStart, Msg::HintStop, Msg::HelpStop),
+    danger(Popup, &[Key::char('x')], A::End, Msg::HintRelease, Msg::HelpRelease),
+    danger(Popup, &[Key::char('I')], A::AllIdle, Msg::HintAllIdle, Msg::HelpAllIdle),
+    binding(Popup, &[Key::char('b')], A::Page, Some(Msg::HintPage), Msg::HelpPage),
+    binding(Popup, &[Key::plain(Code::Enter)], A::Details, Some(Msg::HintGoThere), Msg::HelpGoThere),
+    binding(Popup, &[Key::char('a')], A::Seen, Some(Msg::HintSeen), Msg::HelpAlertSeen),
+    binding(Popup, &[Key::char('z')], A::Snooze, Some(Msg::HintSnooze), Msg::HelpSnooze),
+    binding(Popup, &[Key::char('j'), Key::plain(Code::Down)], A::Down, None, Msg::HelpDown),
+    binding(Popup, &[Key::char('k'), Key::plain(Code::Up)], A::Up, None, Msg::HelpUp),
+    binding(Popup, &[Key::plain(Code::Esc)], A::Back, Some(Msg::HintLeave), Msg::HelpLeaveAlerts),
     binding(Plan, &[Key::char('y')], A::Confirm, Some(Msg::HintConfirm), Msg::HelpConfirm),
     danger(Plan, &[Key::char('s')], A::StopOrStart, Msg::HintStop, Msg::HelpPlanAgain),
     danger(Plan, &[Key::char('x')], A::End, Msg::HintRelease, Msg::HelpPlanAgain),
@@ -200,7 +228,7 @@ impl Bindings {
     /// Two meanings of one key in a view, and keys from which a slip of the finger does harm.
     fn mistakes(&self) -> Vec<(Action, KeyMistake)> {
         let mut found = Vec::new();
-        for places in Tab::ALL.map(places_of).into_iter().chain([[Plan].as_slice()]) {
+        for places in Tab::ALL.map(places_of).into_iter().chain([[Plan].as_slice(), &[Popup]]) {
             let here: Vec<(Key, &Binding)> = self
                 .0
                 .iter()
@@ -240,6 +268,11 @@ impl Bindings {
         self.find(&[Plan], key)
     }
 
+    /// What a key means in the window of alerts that have just fired.
+    pub fn action_in_popup(&self, key: Key) -> Option<Action> {
+        self.find(&[Popup], key)
+    }
+
     fn find(&self, places: &[Place], key: Key) -> Option<Action> {
         let key = Key { repeat: false, ..key };
         let mut bindings = self.0.iter();
@@ -265,6 +298,8 @@ fn places_of(tab: Tab) -> &'static [Place] {
         Tab::Fleet => &[Fleet, Lists, Everywhere],
         Tab::Spend => &[Spend, Everywhere],
         Tab::Storage => &[Lists, Everywhere],
+        Tab::Budgets => &[Budgets, Everywhere],
+        Tab::Alerts => &[Alerts, Everywhere],
         Tab::Activity => &[Activity, Everywhere],
     }
 }

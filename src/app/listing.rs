@@ -9,6 +9,7 @@ use providers::model::{Action, Identity};
 use super::message::{GroupName, QuickName, SortName};
 use super::rows::{GroupKey, GroupSum};
 use super::spend::SpendLine;
+use crate::rules::alerts::Topic;
 use crate::rules::filter::{Filter, FilterError};
 use crate::rules::saga::OpId;
 
@@ -22,6 +23,10 @@ pub enum Line {
     Operation(OpId),
     /// What was spent on something.
     Spend(SpendLine),
+    /// A budget, by its name.
+    Budget(String),
+    /// An alert, with its first sign.
+    Alert(Topic, Timestamp),
 }
 
 /// The list of one view.

@@ -1,6 +1,7 @@
 //! What the program is doing: one event in, new state and effects out. Pure.
 
 pub mod action;
+pub mod alerting;
 pub mod columns;
 pub mod effect;
 pub mod event;

@@ -12,6 +12,7 @@ use super::listing::{Line, Listing};
 use super::message::{GroupName, QuickName, SortName};
 use super::state::{View, World};
 use super::subject::InstanceRow;
+use crate::rules::alerts::Alert;
 use crate::rules::filter::Subject;
 use crate::rules::fleet::{Account, Known, Totals};
 use crate::rules::saga::Operation;
@@ -179,6 +180,22 @@ pub fn rebuild(world: &World, view: &mut View, resort: bool, now: Timestamp) {
 /// The actions, newest first.
 pub fn rebuild_activity(world: &World, list: &mut Listing) {
     list.lines = world.operations.keys().rev().copied().map(Line::Operation).collect();
+    list.stale = false;
+}
+
+/// The budgets, in the order of the config.
+pub fn rebuild_budgets(world: &World, list: &mut Listing) {
+    list.lines = world.budgets.rules.iter().map(|budget| Line::Budget(budget.name.clone())).collect();
+    list.stale = false;
+}
+
+/// What is open, the worst first, then what ended, the newest first.
+pub fn rebuild_alerts(world: &World, list: &mut Listing) {
+    let alerts = &world.alerting.alerts;
+    let mut open: Vec<_> = alerts.open().filter(|alert| alert.fired_at.is_some()).collect();
+    open.sort_by_key(|alert| (alert.matter.severity(), std::cmp::Reverse(alert.since)));
+    let line = |alert: &Alert| Line::Alert(alert.topic.clone(), alert.since);
+    list.lines = open.into_iter().map(line).chain(alerts.ended().iter().map(line)).collect();
     list.stale = false;
 }
 

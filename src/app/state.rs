@@ -9,6 +9,7 @@ use providers::money::Currency;
 use tui_input::Input;
 
 use super::action::{Action, Key};
+use super::alerting::{Alerting, Budgets};
 use super::columns::{ColumnChoice, Columns};
 use super::figure::Figure;
 use super::gauges::Gauges;
@@ -23,6 +24,7 @@ use super::rows;
 use super::shelf::Shelf;
 use super::spend::SpendView;
 use super::spending::Spending;
+use crate::rules::alerts::Topic;
 use crate::rules::fleet::{Account, Fleet, Totals};
 use crate::rules::memory::{Collector, LedgerNotice};
 use crate::rules::plan::{Basis, Plan};
@@ -71,6 +73,10 @@ pub struct World {
     pub gauges: Gauges,
     /// Which of them are looked into.
     pub streams: Streams,
+    /// Limits on the spend, and how they stand.
+    pub budgets: Budgets,
+    /// What somebody should know of.
+    pub alerting: Alerting,
     /// Rows whose rate has just become another one, and when: their figure is bright for a moment.
     pub bright: BTreeMap<Identity, Timestamp>,
     /// What the screen has yet to tell.
@@ -102,6 +108,8 @@ impl World {
             by,
             gauges: Gauges::default(),
             streams: Streams::default(),
+            budgets: Budgets::default(),
+            alerting: Alerting::default(),
             bright: BTreeMap::new(),
             news: Vec::new(),
             changed: false,
@@ -159,12 +167,14 @@ pub enum Tab {
     Fleet,
     Spend,
     Storage,
+    Budgets,
+    Alerts,
     Activity,
 }
 
 impl Tab {
     /// In the order of their keys.
-    pub const ALL: [Tab; 4] = [Tab::Fleet, Tab::Spend, Tab::Storage, Tab::Activity];
+    pub const ALL: [Tab; 6] = [Tab::Fleet, Tab::Spend, Tab::Storage, Tab::Budgets, Tab::Alerts, Tab::Activity];
 }
 
 /// A key of the environment that could become an account.
@@ -226,8 +236,14 @@ pub struct View {
     pub storage: Listing,
     pub shelf: Shelf,
     pub spend: SpendView,
+    /// The budgets, those first that need somebody.
+    pub budgets: Listing,
+    /// Open alerts, the worst first, then those that ended.
+    pub alerts: Listing,
     /// Actions, newest first.
     pub activity: Listing,
+    /// Which alerts have popped up on this screen, each with when it was told.
+    pub popped: BTreeMap<Topic, Timestamp>,
     /// How many rows of the whole fleet somebody should look at now.
     pub attention: usize,
     /// How many accounts are in trouble, or watched no longer: each has a line of its own, as far as there is room.
@@ -265,7 +281,10 @@ impl View {
             storage: Listing::default(),
             shelf: Shelf::default(),
             spend: SpendView::default(),
+            budgets: Listing::default(),
+            alerts: Listing::default(),
             activity: Listing::default(),
+            popped: BTreeMap::new(),
             attention: 0,
             trouble: 0,
             unasked: None,
@@ -295,6 +314,8 @@ impl View {
             Tab::Fleet => &self.fleet,
             Tab::Spend => &self.spend.list,
             Tab::Storage => &self.storage,
+            Tab::Budgets => &self.budgets,
+            Tab::Alerts => &self.alerts,
             Tab::Activity => &self.activity,
         }
     }
@@ -304,6 +325,8 @@ impl View {
             Tab::Fleet => &mut self.fleet,
             Tab::Spend => &mut self.spend.list,
             Tab::Storage => &mut self.storage,
+            Tab::Budgets => &mut self.budgets,
+            Tab::Alerts => &mut self.alerts,
             Tab::Activity => &mut self.activity,
         }
     }
@@ -423,8 +446,34 @@ pub enum Modal {
     Range(RangeChoice),
     /// Where a figure comes from.
     Figure(Box<Figure>),
+    /// Alerts that have just fired.
+    Alerts(AlertsPopup),
+    /// A budget that is being made or changed.
+    Budget(Box<BudgetForm>),
     /// Leaving while actions are under way.
     Leave,
+}
+
+/// Alerts that came up by themselves: the view beneath hears the keys until nobody has pressed one for a moment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AlertsPopup {
+    pub topics: Vec<Topic>,
+    /// The one that is pointed at.
+    pub at: usize,
+    /// When it hears keys, unless another one comes before.
+    pub opened_at: Timestamp,
+    /// It hears keys.
+    pub armed: bool,
+}
+
+/// The fields of a budget's form.
+#[derive(Clone, Debug, Default)]
+pub struct BudgetForm {
+    /// The budget that is changed; `None` for a new one.
+    pub of: Option<String>,
+    pub fields: Vec<Input>,
+    pub at: usize,
+    pub mistake: Option<String>,
 }
 
 /// A plan that somebody is asked about.
@@ -510,6 +559,8 @@ pub enum Listener {
     /// Days that are being typed.
     RangeField,
     Figure,
+    AlertsPopup,
+    BudgetForm,
     Leave,
 }
 
@@ -522,6 +573,7 @@ impl Listener {
                 | Listener::NameField
                 | Listener::Form
                 | Listener::RangeField
+                | Listener::BudgetForm
                 | Listener::HostKey
         )
     }
@@ -545,6 +597,10 @@ impl View {
             Some(Modal::Range(choice)) if choice.in_field() => Listener::RangeField,
             Some(Modal::Range(_)) => Listener::Range,
             Some(Modal::Figure(_)) => Listener::Figure,
+            // It came by itself: what is being typed was meant for the view.
+            Some(Modal::Alerts(popup)) if !popup.armed => Listener::View,
+            Some(Modal::Alerts(_)) => Listener::AlertsPopup,
+            Some(Modal::Budget(_)) => Listener::BudgetForm,
             Some(Modal::Leave) => Listener::Leave,
         }
     }

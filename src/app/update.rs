@@ -1,9 +1,14 @@
 //! One event in, new state and effects out.
 
+mod alerts;
+mod budget_form;
+mod budgets;
 mod deeds;
 mod figures;
+mod findings;
 mod keys;
 mod mouse;
+mod popup;
 mod reach;
 mod spend;
 mod usage;
@@ -82,7 +87,8 @@ pub fn take(state: &mut State, event: Event, now: Timestamp) -> Vec<Effect> {
 fn note_changes(state: &mut State, now: Timestamp) {
     if std::mem::take(&mut state.world.changed) {
         state.view.sums_stale = true;
-        for list in [&mut state.view.fleet, &mut state.view.storage, &mut state.view.activity] {
+        let View { fleet, storage, budgets, alerts, activity, .. } = &mut state.view;
+        for list in [fleet, storage, budgets, alerts, activity] {
             list.stale = true;
         }
     }
@@ -137,6 +143,7 @@ fn bring_up_to_date(state: &mut State, now: Timestamp) {
         windows::review_question(state, now);
     }
     figures::refresh(state, now);
+    popup::open_when_due(state, now);
     let height = state.view.body_height();
     state.view.list_mut().keep_cursor(height);
     let pointed_at = match &state.view.fleet.cursor {
@@ -171,6 +178,8 @@ fn rebuild(state: &mut State, resort: bool, now: Timestamp) {
         Tab::Fleet => {}
         Tab::Spend => figures::rebuild(state, resort, now),
         Tab::Storage => shelf::rebuild(world, &mut view.storage, &mut view.shelf, resort, now),
+        Tab::Budgets => rows::rebuild_budgets(world, &mut view.budgets),
+        Tab::Alerts => rows::rebuild_alerts(world, &mut view.alerts),
         Tab::Activity => rows::rebuild_activity(world, &mut view.activity),
     }
 }
@@ -208,6 +217,7 @@ pub fn next_wake(state: &State, now: Timestamp) -> Option<Timestamp> {
         .chain(usage::next_wake(world, now))
         .chain(spend::billed_due(world, now))
         .chain(spend::totals_due(world))
+        .chain(world.alerting.dispatch.next_wake())
         .chain(message)
         .chain(bright)
         .chain([now + AGES])

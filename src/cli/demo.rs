@@ -46,6 +46,7 @@ pub fn run(common: &Common) -> Result<Exit, Stop> {
             // Its machines have no address that is theirs.
             streams: Consent::Never,
             machines: Vec::new(),
+            auto_topup: false,
         })
         .collect();
     let config = Config { accounts, ..config };

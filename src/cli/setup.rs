@@ -13,6 +13,7 @@ use crate::rules::fleet::Account;
 use crate::rules::memory::Owner;
 use crate::rules::streams::Consent;
 use crate::runtime::accounts::Accounts;
+use crate::runtime::channels::Channels;
 use crate::runtime::effects::Performer;
 use crate::runtime::keeper::Keeper;
 use crate::runtime::shell::OwnSsh;
@@ -108,6 +109,13 @@ impl Setup {
         for account in self.config.accounts.iter().filter(|account| account.streams != Consent::Unasked) {
             world.streams.ordain(&account.name, account.streams);
         }
+        world.budgets.rules = self.config.budgets.clone();
+        world.alerting.limits = self.config.limits.clone();
+        let topped_up = self.config.accounts.iter().filter(|account| account.auto_topup);
+        world.alerting.topped_up = topped_up.map(|account| account.name.clone()).collect();
+        world.alerting.host.clone_from(&owner.host);
+        world.alerting.on_screen = matches!(kind, Kind::Screen | Kind::Demo);
+        world.alerting.dispatch.rules = self.config.channels.iter().map(|channel| channel.rule.clone()).collect();
         world.use_zone(self.config.timezone.clone());
         let fixed = Fixed {
             demo: kind == Kind::Demo,
@@ -137,7 +145,15 @@ impl Setup {
         });
         let accounts = Accounts::reached_by(Arc::new(OwnSsh::new(&self.places.state_dir, &streams)));
         self.config.accounts.iter().for_each(|account| accounts.add(account.clone()));
-        let performer = Performer { accounts, keeper, streams, outbox, read_only: self.read_only, preferences: kept };
+        let performer = Performer {
+            accounts,
+            keeper,
+            streams,
+            channels: Channels::new(outbox.clone()),
+            outbox,
+            read_only: self.read_only,
+            preferences: kept,
+        };
         Ok(Program { state: State { world, view, leaving: false }, performer, inbox })
     }
 

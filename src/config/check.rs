@@ -35,8 +35,19 @@ pub(super) const ROOT: &[&str] = &[
     "checkpoint",
 ];
 pub(super) const FX: &[&str] = &["usd", "as_of"];
-pub(super) const ACCOUNT: &[&str] =
-    &["provider", "name", "key_env", "key_cmd", "key_file", "base_url", "read_only", "facts", "ssh", "machine"];
+pub(super) const ACCOUNT: &[&str] = &[
+    "provider",
+    "name",
+    "key_env",
+    "key_cmd",
+    "key_file",
+    "base_url",
+    "read_only",
+    "facts",
+    "ssh",
+    "machine",
+    "auto_topup",
+];
 pub(super) const PROJECT: &[&str] = &["name", "match"];
 pub(super) const PROTECT: &[&str] = &["match"];
 pub(super) const MATCH: &[&str] = &["name", "account", "provider", "label"];
@@ -273,8 +284,9 @@ fn account<'d>(section: &Section<'d>, folder: &Path, names: &mut Names<'d>) -> O
         _ => Consent::Unasked,
     };
     let machines = machine::machines(section, own_machines);
+    let auto_topup = section.get("auto_topup").and_then(|node| node.flag()).unwrap_or(false);
     let (provider, name, key) = (provider?, AccountName::from(name?), key?);
-    Some(AccountConfig { provider, name, key, base_url, read_only, facts, streams, machines })
+    Some(AccountConfig { provider, name, key, base_url, read_only, facts, streams, machines, auto_topup })
 }
 
 /// The registry's entry of a provider that is named.

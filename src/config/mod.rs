@@ -3,6 +3,7 @@
 //! `file` knows the document and its places, `check` turns it into [`Config`], `pending` checks the sections
 //! that nothing acts on yet, `idle` and `machine` have a kind of section each. Nothing here polls, draws or keeps a key: sources are read when they are asked.
 
+mod channel;
 mod check;
 mod file;
 mod idle;
@@ -28,10 +29,13 @@ use providers::provider::{Access, Entry};
 use providers::ssh::Machine;
 use secrecy::SecretString;
 
+use crate::rules::alerts::Limits;
+use crate::rules::budgets::Budget;
 use crate::rules::settings::Rules;
 use crate::rules::spend::{Exchange, Fx};
 use crate::rules::streams::Consent;
 
+pub use channel::{ChannelConfig, ChannelKind};
 pub use file::Mistake;
 pub use keys::{KeyError, KeyErrorKind, KeySource};
 pub use language::{Language, UnknownLanguage};
@@ -81,6 +85,12 @@ pub struct Config {
     pub mouse: bool,
     /// In the order of the file.
     pub accounts: Vec<AccountConfig>,
+    /// In the order of the file.
+    pub budgets: Vec<Budget>,
+    /// From when on something is worth an alert.
+    pub limits: Limits,
+    /// Where alerts are told beyond the screen, in the order of the file.
+    pub channels: Vec<ChannelConfig>,
     /// What the user should know although nothing is wrong.
     pub notices: Vec<Notice>,
 }
@@ -111,6 +121,8 @@ pub struct AccountConfig {
     pub streams: Consent,
     /// Machines that no API lists; none but for the provider `ssh`.
     pub machines: Vec<Machine>,
+    /// Money comes by itself before it ends: that it ends is a note, and no alert.
+    pub auto_topup: bool,
 }
 
 impl AccountConfig {
@@ -129,7 +141,7 @@ impl AccountConfig {
 /// By hand, as a registry entry has no equality of its own: its name is unique.
 impl PartialEq for AccountConfig {
     fn eq(&self, other: &Self) -> bool {
-        let AccountConfig { provider, name, key, base_url, read_only, facts, streams, machines } = self;
+        let AccountConfig { provider, name, key, base_url, read_only, facts, streams, machines, auto_topup } = self;
         provider.name == other.provider.name
             && *name == other.name
             && *key == other.key
@@ -138,12 +150,13 @@ impl PartialEq for AccountConfig {
             && *facts == other.facts
             && *streams == other.streams
             && *machines == other.machines
+            && *auto_topup == other.auto_topup
     }
 }
 
 impl fmt::Debug for AccountConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let AccountConfig { provider, name, key, base_url, read_only, facts, streams, machines } = self;
+        let AccountConfig { provider, name, key, base_url, read_only, facts, streams, machines, auto_topup } = self;
         f.debug_struct("AccountConfig")
             .field("provider", &provider.name)
             .field("name", name)
@@ -153,6 +166,7 @@ impl fmt::Debug for AccountConfig {
             .field("facts", facts)
             .field("streams", streams)
             .field("machines", machines)
+            .field("auto_topup", auto_topup)
             .finish()
     }
 }
@@ -227,6 +241,9 @@ impl Default for Config {
             keys: Vec::new(),
             mouse: true,
             accounts: Vec::new(),
+            budgets: Vec::new(),
+            limits: Limits::default(),
+            channels: Vec::new(),
             notices: Vec::new(),
         }
     }
@@ -305,6 +322,7 @@ fn offered(environment: &Environment, registry: check::Registry) -> Vec<AccountC
             facts: BTreeMap::new(),
             streams: Consent::default(),
             machines: Vec::new(),
+            auto_topup: false,
         })
     };
     registry.iter().filter_map(account).collect()

@@ -96,6 +96,7 @@ fn every_key_is_read() {
         facts: BTreeMap::new(),
         streams: Consent::Unasked,
         machines: Vec::new(),
+        auto_topup: false,
     };
     let facts = BTreeMap::from([("volume_stopped_per_gb_month".to_owned(), "0.25".to_owned())]);
     let words = ["pass", "show it", "vast key"].map(str::to_owned).to_vec();

@@ -10,6 +10,7 @@ use providers::model::{AccountName, BilledLine, Identity};
 use rusqlite::{OptionalExtension, Transaction, TransactionBehavior};
 
 use super::{Durability, Ledger, LedgerError, row};
+use crate::rules::budgets::{Budget, Drawn};
 use crate::rules::memory::{AccountMemory, Keep};
 use crate::rules::spend::{Answer, Assignment, Marking, Question, Running, Summed};
 
@@ -17,6 +18,7 @@ mod ask;
 mod assign;
 mod balance;
 mod billed;
+mod budgets;
 mod pieces;
 #[cfg(test)]
 mod property_tests;
@@ -85,6 +87,11 @@ impl Ledger {
     /// Sums of what is closed, for a day and its month.
     pub fn sum_up(&mut self, day: Date) -> Result<Summed, LedgerError> {
         self.read(|reader| reader.sum_up(day))
+    }
+
+    /// What is drawn on budgets, in their order.
+    pub fn drawn(&mut self, budgets: &[Budget], now: Timestamp) -> Result<Vec<Drawn>, LedgerError> {
+        self.read(|reader| reader.drawn(budgets, now))
     }
 
     /// Answers a question about what is closed. Entries are told as far as they lie in the period.

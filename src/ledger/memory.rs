@@ -8,7 +8,9 @@ use rusqlite::{Connection, Statement, TransactionBehavior, params};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{Durability, Ledger, LedgerError, books, journal, row};
+use super::{Durability, Ledger, LedgerError, alerts, books, journal, row};
+use crate::rules::alerts::Alert;
+use crate::rules::dispatch::Message;
 use crate::rules::earlier::{Earlier, Gone};
 use crate::rules::fleet::{GONE_SHOWN, Known, Row};
 use crate::rules::memory::{AccountMemory, Keep, LedgerNotice, Memory, Owner, Past};
@@ -104,13 +106,28 @@ impl Ledger {
         let settings: BTreeMap<Identity, Setting> = recall.rows(SETTINGS, params![], setting)?.into_iter().collect();
         let unfinished = recall.rows(UNFINISHED, params![], journal::read_with_owner)?;
         let recent = recall.rows(RECENTLY_ENDED, params![RECENT], journal::read_operation)?;
+        let mut alerts = recall.rows(alerts::OPEN, params![], |row| row::read::<Alert>(row::text(row, 0)?))?;
+        alerts.extend(recall.rows(alerts::ENDED, params![RECENT], |row| row::read::<Alert>(row::text(row, 0)?))?);
+        let messages = recall.rows(alerts::WAITING, params![], |row| row::read::<Message>(row::text(row, 0)?))?;
         let rows = recall.unreadable;
         let notices = if rows > 0 { vec![LedgerNotice::Unreadable { rows }] } else { Vec::new() };
         let running = recall.rows(books::OPEN, params![], books::open_line)?;
         let billed_to = recall.rows(books::BILLED_TO, params![], books::billed_to)?.into_iter().collect();
         let earlier = Earlier::default();
         Ok((
-            Memory { accounts, instances, storage, earlier, settings, running, billed_to, unfinished, recent },
+            Memory {
+                accounts,
+                instances,
+                storage,
+                earlier,
+                settings,
+                running,
+                billed_to,
+                unfinished,
+                recent,
+                alerts,
+                messages,
+            },
             notices,
         ))
     }

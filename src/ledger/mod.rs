@@ -16,6 +16,7 @@ use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior, ffi};
 use crate::rules::memory::{LedgerNotice, Owner};
 use crate::rules::saga::OpId;
 
+mod alerts;
 mod books;
 mod collector;
 mod copies;

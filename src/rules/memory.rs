@@ -7,6 +7,8 @@ use jiff::Timestamp;
 use providers::model::{AccountName, Balance, Identity, Instance, ProviderName, ResourceKind, StorageItem, Tenant};
 use serde::{Deserialize, Serialize};
 
+use super::alerts::Alert;
+use super::dispatch::Message;
 use super::earlier::Earlier;
 use super::fleet::{AsOf, Known};
 use super::saga::Operation;
@@ -93,6 +95,12 @@ pub struct Memory {
     pub unfinished: Vec<(Operation, Owner)>,
     /// The latest ended actions, newest first.
     pub recent: Vec<Operation>,
+    /// Alerts that are open, and the latest that ended.
+    #[serde(default)]
+    pub alerts: Vec<Alert>,
+    /// What channels are still to be told, the oldest first.
+    #[serde(default)]
+    pub messages: Vec<Message>,
 }
 
 impl Memory {

@@ -3,6 +3,9 @@
 //! Nothing here touches a network, a disk, a database, a terminal, a task or a clock, and nothing here
 //! knows a screen.
 
+pub mod alerts;
+pub mod budgets;
+pub mod dispatch;
 pub mod earlier;
 pub mod filter;
 pub mod fleet;

@@ -9,6 +9,7 @@ use providers::model::{AccountName, Identity};
 use providers::provider::{Ask, Found, Part, Poll, Reading};
 
 use super::accounts::Accounts;
+use super::channels::Channels;
 use super::keeper::{Keeper, OnDisk};
 use super::streams::Streams;
 use super::{Outbox, clock, preferences};
@@ -28,6 +29,7 @@ pub struct Performer {
     pub accounts: Accounts,
     pub keeper: Keeper,
     pub streams: Streams,
+    pub channels: Channels,
     pub outbox: Outbox,
     /// Enforced here once more: keys are not the only way to an action.
     pub read_only: bool,
@@ -47,7 +49,10 @@ impl Performer {
             }
             Effect::Keep(keep) => self.keeper.keep(keep),
             Effect::Set { identity, setting } => self.keeper.set(identity, setting),
-            Effect::SumUp { day, asked } => self.keeper.sum_up(day, asked),
+            Effect::SumUp { day, asked, budgets } => self.keeper.sum_up(day, asked, budgets),
+            Effect::KeepAlerts { alerts, messages } => self.keeper.keep_alerts(alerts, messages),
+            Effect::RecallAlerts => self.keeper.recall_alerts(),
+            Effect::Send(parcel) => self.channels.send(parcel, &self.keeper),
             Effect::AskBilled { account, from, to } => self.ask_billed(account, from, to),
             Effect::KeepBilled { account, from, to, lines } => self.keeper.keep_billed(account, from, to, lines),
             Effect::Assign(assignments) => self.keeper.assign(assignments),

@@ -16,6 +16,9 @@ use super::{Outbox, clock};
 use crate::app::Event;
 use crate::app::event::{ViewEvent, WorldEvent};
 use crate::ledger::{self, Ledger, LedgerError};
+use crate::rules::alerts::Alert;
+use crate::rules::budgets::Budget;
+use crate::rules::dispatch::Message;
 use crate::rules::earlier::Earlier;
 use crate::rules::memory::{Collector, Keep, LedgerNotice, Memory, Owner, Past};
 use crate::rules::saga::{OpId, Operation};
@@ -44,8 +47,12 @@ enum Work {
     Keep(Box<Keep>),
     Set(Identity, Setting),
     UseZone(TimeZone),
-    /// A day, and the number of the question.
-    SumUp(Date, u64),
+    /// A day, the number of the question, and the budgets that are asked for as well.
+    SumUp(Date, u64, Vec<Budget>),
+    KeepAlerts(Vec<Alert>, Vec<Message>),
+    RecallAlerts,
+    /// Messages that are about to be sent, and what is to be done once that is on disk.
+    Sending(Vec<Message>, OnDisk),
     KeepBilled(Billed),
     Assign(Vec<Assignment>),
     MarkWaste(Vec<Marking>),
@@ -147,8 +154,20 @@ impl Keeper {
     pub fn use_zone(&self, zone: TimeZone) {
         self.put(Work::UseZone(zone));
     }
-    pub fn sum_up(&self, day: Date, asked: u64) {
-        self.put(Work::SumUp(day, asked));
+    pub fn sum_up(&self, day: Date, asked: u64, budgets: Vec<Budget>) {
+        self.put(Work::SumUp(day, asked, budgets));
+    }
+    pub fn keep_alerts(&self, alerts: Vec<Alert>, messages: Vec<Message>) {
+        self.put(Work::KeepAlerts(alerts, messages));
+    }
+    /// The answer comes as an event.
+    pub fn recall_alerts(&self) {
+        self.put(Work::RecallAlerts);
+    }
+    /// Writes down that messages are about to be sent; `then` is called once that is on disk, and not at all when it
+    /// could not be written.
+    pub fn sending(&self, messages: Vec<Message>, then: OnDisk) {
+        self.put(Work::Sending(messages, then));
     }
     pub fn keep_billed(&self, account: AccountName, from: Timestamp, to: Timestamp, lines: Vec<BilledLine>) {
         self.put(Work::KeepBilled(Billed { account, from, to, lines }));
@@ -254,6 +273,10 @@ fn open(state_dir: &std::path::Path, outbox: &Outbox) -> Option<Ledger> {
     }
 }
 
+fn sum_up(ledger: &mut Ledger, day: Date, budgets: &[Budget]) -> Result<Summed, LedgerError> {
+    Ok(Summed { budgets: ledger.drawn(budgets, clock::now())?, ..ledger.sum_up(day)? })
+}
+
 /// Reads the file for damage on a thread of its own, and copies a sound one.
 fn look_after(path: PathBuf, report: mpsc::Sender<Work>) {
     let looking = move || match ledger::quick_check(&path).and_then(|()| ledger::back_up(&path)) {
@@ -328,7 +351,17 @@ impl Desk {
                 Work::UseZone(zone) => {
                     self.write("the time zone", |ledger| ledger.use_zone(zone));
                 }
-                Work::SumUp(day, asked) => self.sum_up(day, asked),
+                Work::SumUp(day, asked, budgets) => self.sum_up(day, asked, &budgets),
+                Work::KeepAlerts(alerts, messages) => {
+                    self.write("alerts", |ledger| ledger.keep_alerts(&alerts, &messages));
+                }
+                Work::RecallAlerts => self.recall_alerts(),
+                Work::Sending(messages, then) => {
+                    match self.open_ledger().and_then(|ledger| ledger.keep_messages(&messages)) {
+                        Ok(()) => then(),
+                        Err(error) => self.not_written("a message", error),
+                    }
+                }
                 Work::KeepBilled(billed) => self.keep(Entry::Billed(billed)),
                 Work::Assign(assignments) => {
                     self.write("projects", |ledger| ledger.assign(&assignments));
@@ -463,13 +496,21 @@ impl Desk {
         self.recalled = true;
     }
 
-    fn sum_up(&mut self, day: Date, asked: u64) {
+    fn recall_alerts(&mut self) {
+        match self.ledger.as_mut().map(|ledger| ledger.alerts()) {
+            None => {}
+            Some(Ok(alerts)) => self.outbox.put(Event::World(WorldEvent::AlertsRecalled(alerts))),
+            Some(Err(error)) => tracing::error!(%error, "the alerts cannot be read"),
+        }
+    }
+
+    fn sum_up(&mut self, day: Date, asked: u64, budgets: &[Budget]) {
         // They are asked for anew when they are whole. What waits stands in those that were told, and not in the books.
         if self.adding_up || (!self.waiting.is_empty() && self.summed == Some(day)) {
             return;
         }
         // Without an answer the sums are unknown: nobody takes them for zero.
-        match self.ledger.as_mut().map(|ledger| ledger.sum_up(day)) {
+        match self.ledger.as_mut().map(|ledger| sum_up(ledger, day, budgets)) {
             None => {}
             Some(Ok(summed)) => {
                 self.summed = Some(day);

@@ -30,7 +30,7 @@ fn what_could_not_be_written_is_written_once_it_can_be() {
     let (mut inbox, outbox) = Inbox::new();
     let mut desk = desk(Some(ledger), owner(std::process::id()), outbox);
     let day: Date = "2026-11-30".parse().unwrap();
-    desk.sum_up(day, 1);
+    desk.sum_up(day, 1, &[]);
     let path = dir.path().join("ledger.sqlite");
     assert_eq!(desk.ledger.as_ref().unwrap().path(), Some(path.as_path()));
     let elsewhere = dir.path().join("elsewhere");
@@ -43,14 +43,14 @@ fn what_could_not_be_written_is_written_once_it_can_be() {
     assert_eq!(desk.waiting.len(), 2, "looks that changed nothing are one");
     look(&mut desk, spent("a", at("11:00"), at("12:00")));
     assert_eq!(desk.waiting.len(), 2, "the next look tells as much");
-    desk.sum_up(day, 2);
+    desk.sum_up(day, 2, &[]);
     std::fs::rename(&elsewhere, &path).unwrap();
     look(&mut desk, keep(vec![]));
     assert_eq!(desk.waiting.len(), 0);
     let mut told: Vec<Event> = std::iter::from_fn(|| inbox.ready()).collect();
     let last = [WorldEvent::Writable, WorldEvent::AddedUp].map(Event::World);
     assert!(told.ends_with(&last), "they are asked for anew: {told:?}");
-    desk.sum_up(day, 3);
+    desk.sum_up(day, 3, &[]);
     told.extend(std::iter::from_fn(|| inbox.ready()));
     let sums: Vec<String> = told
         .iter()
@@ -226,13 +226,13 @@ async fn sums_are_told_when_the_books_are_added_up_in_the_zone() {
     let keeper = Keeper::start(dir.path().to_owned(), owner(std::process::id()), outbox, false).unwrap();
     keeper.use_zone(TimeZone::get("Asia/Shanghai").unwrap());
     keeper.claim();
-    keeper.sum_up("2026-12-01".parse().unwrap(), 1);
+    keeper.sum_up("2026-12-01".parse().unwrap(), 1, vec![]);
     keeper.recall();
     let mut told = Vec::new();
     let summed = loop {
         match inbox.next().await.unwrap() {
             Event::World(WorldEvent::Summed(summed)) => break summed,
-            Event::World(WorldEvent::AddedUp) => keeper.sum_up("2026-12-01".parse().unwrap(), 2),
+            Event::World(WorldEvent::AddedUp) => keeper.sum_up("2026-12-01".parse().unwrap(), 2, vec![]),
             other => told.push(other),
         }
     };

@@ -2,6 +2,7 @@
 //! event.
 
 pub mod accounts;
+pub mod channels;
 pub mod clock;
 pub mod crash;
 pub mod effects;

@@ -71,7 +71,7 @@ fn subject<'a>(scene: &Scene<'a>) -> Subject<'a> {
         },
         Some(Line::Group(key)) => Subject::Group(key),
         Some(Line::Operation(op)) => scene.state.world.operations.get(op).map_or(Subject::Nothing, Subject::Operation),
-        Some(Line::Spend(_)) | None => Subject::Nothing,
+        Some(Line::Spend(_) | Line::Budget(_) | Line::Alert(..)) | None => Subject::Nothing,
     }
 }
 

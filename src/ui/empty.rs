@@ -34,6 +34,8 @@ fn lines(scene: &Scene) -> Vec<Runs> {
     let told = |word, why| vec![vec![plain(language.word(word))], vec![dim(language.word(why))]];
     match view.tab {
         Tab::Activity => told(Word::NothingDone, Word::NothingDoneWhy),
+        Tab::Budgets => told(Word::NoBudgets, Word::NoBudgetsWhy),
+        Tab::Alerts => told(Word::NoAlerts, Word::NoAlertsWhy),
         _ if world.fleet.accounts.iter().all(|account| account.as_of.is_none()) => loading(scene),
         Tab::Storage => told(Word::NothingIdle, Word::NothingIdleWhy),
         Tab::Fleet | Tab::Spend => nothing_rented(scene),

@@ -43,7 +43,7 @@ pub fn paint(paint: &mut Paint, scene: &Scene, area: Rect) {
                     instance(paint, scene, &columns, y, known, here, grouping);
                 }
             }
-            Line::Operation(_) | Line::Spend(_) => {}
+            Line::Operation(_) | Line::Spend(_) | Line::Budget(_) | Line::Alert(..) => {}
         }
     }
 }

@@ -214,6 +214,8 @@ fn tabs(paint: &mut Paint, scene: &Scene, area: Rect) {
         (Meaning::ShowFleet, Tab::Fleet, Word::Fleet),
         (Meaning::ShowSpend, Tab::Spend, Word::Spend),
         (Meaning::ShowStorage, Tab::Storage, Word::Storage),
+        (Meaning::ShowBudgets, Tab::Budgets, Word::Budgets),
+        (Meaning::ShowAlerts, Tab::Alerts, Word::Alerts),
         (Meaning::ShowActivity, Tab::Activity, Word::Activity),
     ];
     for (meaning, tab, word) in tabs {

@@ -26,6 +26,8 @@ pub fn paint(paint: &mut Paint, scene: &Scene, room: Rect, scroll: u16) -> u16 {
         (Place::Fleet, Word::Fleet),
         (Place::Lists, Word::InLists),
         (Place::Spend, Word::Spend),
+        (Place::Budgets, Word::Budgets),
+        (Place::Alerts, Word::Alerts),
         (Place::Activity, Word::Activity),
         (Place::Plan, Word::InAPlan),
         (Place::Everywhere, Word::Everywhere),

@@ -1,7 +1,9 @@
 //! The screen: `draw` reads the state and paints it. It changes nothing and asks nobody.
 
 mod activity;
+mod alerts;
 mod assign;
+mod budgets;
 mod columns;
 mod curves;
 mod deeds;
@@ -103,6 +105,8 @@ fn screen(paint: &mut Paint, area: Rect, state: &State, now: Timestamp) -> Drawn
         }
         Tab::Fleet | Tab::Spend => fleet::paint(paint, &scene, list),
         Tab::Storage => storage::paint(paint, &scene, list),
+        Tab::Budgets => budgets::paint(paint, &scene, list),
+        Tab::Alerts => alerts::paint(paint, &scene, list),
         Tab::Activity => activity::paint(paint, &scene, list),
     }
     // What is offered has the room to itself.
@@ -141,6 +145,8 @@ fn screen(paint: &mut Paint, area: Rect, state: &State, now: Timestamp) -> Drawn
         Some(Modal::Plan(question)) => return typing(plan::paint(paint, &scene, room, question)),
         Some(Modal::Range(choice)) => return typing(spend::paint_range(paint, &scene, room, choice)),
         Some(Modal::Figure(figure)) => spend::paint_figure(paint, &scene, room, figure),
+        Some(Modal::Alerts(popup)) => alerts::paint_popup(paint, &scene, room, popup),
+        Some(Modal::Budget(form)) => return typing(budgets::paint_form(paint, &scene, room, form)),
         Some(Modal::Leave) => leave::paint(paint, &scene, room),
     }
     Drawn::default()

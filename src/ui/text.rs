@@ -58,6 +58,8 @@ pub fn view(tab: Tab) -> Word {
         Tab::Fleet => Word::Fleet,
         Tab::Spend => Word::Spend,
         Tab::Storage => Word::Storage,
+        Tab::Budgets => Word::Budgets,
+        Tab::Alerts => Word::Alerts,
         Tab::Activity => Word::Activity,
     }
 }

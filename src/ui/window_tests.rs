@@ -227,6 +227,7 @@ fn with_sums(mut story: Story) -> Story {
         month: sums("1190", "14.55"),
         rows: rows.map(|(account, id, sums)| (samples::identity(account, id), sums)).into(),
         since: Some("2026-11-02T08:00:00Z".parse().unwrap()),
+        budgets: Vec::new(),
     };
     story.world(WorldEvent::Summed(Box::new(summed)));
     story

@@ -17,6 +17,7 @@ use rentop::rules::plan::{Basis, plan};
 use rentop::rules::saga::Authority;
 use rentop::rules::settings::Rules;
 use rentop::runtime::accounts::Accounts;
+use rentop::runtime::channels::Channels;
 use rentop::runtime::effects::Performer;
 use rentop::runtime::keeper::Keeper;
 use rentop::runtime::streams::Streams;
@@ -59,6 +60,7 @@ impl Drive {
             facts: BTreeMap::new(),
             streams: Default::default(),
             machines: Vec::new(),
+            auto_topup: false,
         };
         let host = gethostname::gethostname().to_string_lossy().into_owned();
         let owner = Owner { host, pid: std::process::id() };
@@ -73,6 +75,7 @@ impl Drive {
             accounts: Accounts::new([config]),
             keeper,
             streams: Streams::new(Default::default(), outbox.clone()),
+            channels: Channels::new(outbox.clone()),
             outbox,
             read_only: locks.whole,
             preferences: None,

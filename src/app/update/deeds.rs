@@ -20,7 +20,7 @@ pub(super) fn takeable_here(state: &State) -> Option<OpId> {
     let operation = match state.view.list().cursor.as_ref()? {
         Line::Resource(identity) => state.world.operation_on(identity)?,
         Line::Operation(op) => state.world.operations.get(op)?,
-        Line::Group(_) | Line::Spend(_) => return None,
+        Line::Group(_) | Line::Spend(_) | Line::Budget(_) | Line::Alert(..) => return None,
     };
     operation.can_be_taken_back().then_some(operation.id)
 }

@@ -5,7 +5,7 @@ use providers::text::clean;
 use tui_input::{Input, InputRequest};
 
 use super::view::{perform, quit, say};
-use super::{figures, leave_now, windows};
+use super::{budget_form, figures, leave_now, popup, windows};
 use crate::app::action::{Action, Code, Key as Pressed};
 use crate::app::effect::Effect;
 use crate::app::message::Msg;
@@ -52,6 +52,8 @@ pub(super) fn pressed(state: &mut State, key: Pressed, now: Timestamp) -> Vec<Ef
         Listener::HostKey => windows::in_host_key(state, key, now),
         Listener::Range | Listener::RangeField => figures::in_range(state, key, now),
         Listener::Figure => figures::in_figure(state, key),
+        Listener::AlertsPopup => popup::in_popup(state, key, now),
+        Listener::BudgetForm => budget_form::in_form(state, key, now),
         Listener::Leave => match state.view.fixed.keys.action_in(state.view.tab, key) {
             Some(Action::Quit) => leave_now(state, now),
             _ => {

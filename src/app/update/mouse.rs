@@ -44,6 +44,7 @@ fn wheel(state: &mut State, by: i32) {
                 figure.scroll(by, height);
             }
         }
+        Listener::AlertsPopup | Listener::BudgetForm => {}
         Listener::Plan => {
             if let Some(Modal::Plan(Question { plan, scroll, .. })) = state.view.modals.last_mut() {
                 let last = plan.targets.len().saturating_sub(1);

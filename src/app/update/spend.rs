@@ -151,7 +151,7 @@ pub fn ask_sums(world: &mut World, now: Timestamp) -> Option<Effect> {
 pub fn sum_up(world: &mut World, now: Timestamp) -> Effect {
     let day = date_of(now, &world.spending.zone);
     world.spending.asked_for = Some(day);
-    Effect::SumUp { day, asked: world.spending.tally.ask() }
+    Effect::SumUp { day, asked: world.spending.tally.ask(), budgets: world.budgets.rules.clone() }
 }
 
 pub fn summed(world: &mut World, summed: Summed, now: Timestamp) {

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use providers::model::{AccountName, Identity};
 use tui_input::Input;
 
-use super::{MESSAGE_STAYS, deeds, figures, keys, leave_now, mouse, reach, resort, windows, world};
+use super::{MESSAGE_STAYS, alerts, deeds, figures, keys, leave_now, mouse, reach, resort, windows, world};
 use crate::app::action::Action;
 use crate::app::effect::Effect;
 use crate::app::event::{Guest, Intent, ViewEvent, WorldEvent};
@@ -90,6 +90,8 @@ pub(super) fn perform(state: &mut State, action: Action, now: Timestamp) -> Vec<
         Action::ShowFleet => show(state, Tab::Fleet),
         Action::ShowSpend => show(state, Tab::Spend),
         Action::ShowStorage => show(state, Tab::Storage),
+        Action::ShowBudgets => show(state, Tab::Budgets),
+        Action::ShowAlerts => show(state, Tab::Alerts),
         Action::ShowActivity => show(state, Tab::Activity),
         Action::NextView => {
             let tab = next(&Tab::ALL, state.view.tab);
@@ -168,6 +170,7 @@ pub(super) fn perform(state: &mut State, action: Action, now: Timestamp) -> Vec<
         Action::Page => return reach::open_page(state, now),
         Action::Ssh => return reach::ssh(state, now),
         Action::CopySsh => return reach::copy_ssh(state, now),
+        Action::Snooze | Action::AllIdle | Action::NewBudget => return alerts::perform(state, action, now),
         Action::Confirm => {}
     }
     vec![]

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use providers::model::{AccountName, Identity, ResourceKind};
 use providers::provider::{Part, Poll};
 
-use super::{spend, usage, waste};
+use super::{alerts, spend, usage, waste};
 use crate::app::effect::Effect;
 use crate::app::event::{Intent, WorldEvent};
 use crate::app::message::Msg;
@@ -83,6 +83,11 @@ pub fn update(world: &mut World, event: WorldEvent, now: Timestamp) -> Vec<Effec
         }
         WorldEvent::Stream { identity, number, told } => usage::told(world, &identity, number, told, now),
         WorldEvent::UsageRecalled { entries, rest, peaks } => usage::recalled(world, &entries, rest, peaks, now),
+        WorldEvent::AlertsRecalled(alerts) => {
+            alerts::recalled(world, alerts);
+            vec![]
+        }
+        WorldEvent::Sent { channel, delivery } => alerts::sent(world, &channel, delivery, now),
         WorldEvent::Acted { op, answer } => advance(world, op, Input::Acted(answer), now),
         WorldEvent::NotRecorded { op, error } => advance(world, op, Input::NotRecorded(error), now),
         WorldEvent::Forestalled { op, by: Owner { host, pid } } => {
@@ -100,6 +105,7 @@ pub fn update(world: &mut World, event: WorldEvent, now: Timestamp) -> Vec<Effec
         WorldEvent::Intent(intent) => intend(world, intent, now),
     };
     effects.extend(waste::write_down(world, now));
+    effects.extend(alerts::tick(world, now));
     effects
 }
 
@@ -147,6 +153,7 @@ fn tick(world: &mut World, now: Timestamp) -> Vec<Effect> {
             effects.extend(give_up(world, now));
         }
         if world.collects() {
+            effects.push(Effect::RecallAlerts);
             world.ledger_due = Some(now + RENEW);
         } else {
             world.ledger_due = Some(now + LOOK_ON);
@@ -228,6 +235,8 @@ fn remembered(world: &mut World, memory: Memory, notices: Vec<LedgerNotice>, now
     world.fleet.storage = keyed(memory.storage, &world.fleet.accounts);
     world.fleet.earlier.extend(memory.earlier);
     usage::remembered(world, now);
+    world.alerting.alerts.remember(memory.alerts);
+    world.alerting.dispatch.remember(memory.messages);
     world.settings.single = memory.settings;
     for operation in memory.recent {
         world.operations.entry(operation.id).or_insert(operation);
@@ -420,7 +429,8 @@ fn keep_of(world: &World, name: &AccountName, entries: Entries) -> Option<Keep> 
 
 fn intend(world: &mut World, intent: Intent, now: Timestamp) -> Vec<Effect> {
     // What this process began before it lost the claim is still its own to take back.
-    if !world.acts() && !matches!(intent, Intent::TakeBack(_)) {
+    let for_anybody = matches!(intent, Intent::TakeBack(_) | Intent::Acknowledge(_) | Intent::Snooze { .. });
+    if !world.acts() && !for_anybody {
         if let Some(Collector::Other { owner, .. }) = &world.collector {
             world.news.push(Msg::OnlyLooking { host: owner.host.clone(), pid: owner.pid });
         }
@@ -451,6 +461,7 @@ fn intend(world: &mut World, intent: Intent, now: Timestamp) -> Vec<Effect> {
         }
         Intent::Consent { account, consent } => usage::consent(world, &account, consent, now),
         Intent::AcceptHostKey(identity) => usage::accept_host_key(world, &identity, now),
+        intent @ (Intent::Acknowledge(_) | Intent::Snooze { .. }) => alerts::intend(world, &intent, now),
     }
 }
 

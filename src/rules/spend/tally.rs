@@ -8,6 +8,8 @@ use jiff::tz::TimeZone;
 use providers::model::Identity;
 use serde::{Deserialize, Serialize};
 
+use crate::rules::budgets::Drawn;
+
 use super::{Entries, Meter, Period, Sums, start_of};
 
 /// What the books hold as closed, summed up for one civil day.
@@ -24,6 +26,9 @@ pub struct Summed {
     pub rows: Vec<(Identity, RowSums)>,
     /// When the books begin; `None` when they are empty.
     pub since: Option<Timestamp>,
+    /// What is drawn on the budgets that were asked for.
+    #[serde(default)]
+    pub budgets: Vec<Drawn>,
 }
 
 /// What one resource cost.
@@ -50,6 +55,8 @@ pub struct Tally {
     pending: Vec<(u64, Entries)>,
     /// The latest question that was answered.
     answered: u64,
+    /// All that was added and that the latest answer does not know of.
+    beyond: Entries,
 }
 
 impl Tally {
@@ -67,6 +74,7 @@ impl Tally {
         self.pending.retain(|(asked, _)| *asked >= summed.asked);
         self.summed = Some(summed);
         let pending = std::mem::take(&mut self.pending);
+        self.beyond = Entries::default();
         for (_, entries) in &pending {
             self.add(entries, zone);
         }
@@ -85,6 +93,8 @@ impl Tally {
     }
 
     fn add(&mut self, entries: &Entries, zone: &TimeZone) {
+        self.beyond.spans.extend(entries.spans.iter().cloned());
+        self.beyond.lumps.extend(entries.lumps.iter().cloned());
         let Some(summed) = &mut self.summed else { return };
         let (day, month) = bounds(summed.day, zone);
         for span in &entries.spans {
@@ -116,6 +126,16 @@ impl Tally {
     /// The day that the sums are for; `None` before the first answer.
     pub fn day(&self) -> Option<Date> {
         self.summed.as_ref().map(|summed| summed.day)
+    }
+
+    /// What is drawn on the budgets, by what the books answered last.
+    pub fn budgets(&self) -> &[Drawn] {
+        self.summed.as_ref().map_or(&[], |summed| &summed.budgets)
+    }
+
+    /// What was added beyond that.
+    pub fn beyond(&self) -> &Entries {
+        &self.beyond
     }
 
     /// When the books begin.

@@ -1,0 +1,99 @@
+//! Alerts: what the world gives rise to, what is told of it and where, and what people say to it.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::{budgets, findings};
+use crate::app::action::Action;
+use crate::app::effect::Effect;
+use crate::app::event::Intent;
+use crate::app::state::{State, World};
+use crate::rules::alerts::{Alert, Stage};
+use crate::rules::dispatch::Delivery;
+
+/// How often it is looked for what is worth an alert, when nothing calls for it.
+const LOOK: SignedDuration = SignedDuration::from_secs(10);
+
+/// Looks for what is worth an alert when it is time, and tells it.
+pub(super) fn tick(world: &mut World, now: Timestamp) -> Vec<Effect> {
+    if !world.remembered {
+        return Vec::new();
+    }
+    let age = world.alerting.looked_at.map(|at| now.duration_since(at));
+    if age.is_none_or(|age| !(SignedDuration::ZERO..LOOK).contains(&age)) {
+        world.alerting.looked_at = Some(now);
+        budgets::bring_up_to_date(world, now);
+        if world.collects() {
+            look(world, now);
+        }
+    }
+    write_down(world, Vec::new(), now)
+}
+
+/// Takes in what is the case now.
+fn look(world: &mut World, now: Timestamp) {
+    let found = findings::all(world, now);
+    let alerting = &world.alerting;
+    let mut alerts = alerting.alerts.clone();
+    let told = alerts.take(found, &|topic| findings::is_doubtful(world, topic), now);
+    world.alerting.alerts = alerts;
+    world.changed |= !told.is_empty();
+    let alerting = &mut world.alerting;
+    let messages = alerting.dispatch.tell(&told, alerting.on_screen, &alerting.host, now);
+    alerting.unkept.extend(messages);
+}
+
+/// Writes down what is new, and sends what is due.
+fn write_down(world: &mut World, mut effects: Vec<Effect>, now: Timestamp) -> Vec<Effect> {
+    let alerting = &mut world.alerting;
+    let (alerts, messages) = (alerting.alerts.take_unkept(), std::mem::take(&mut alerting.unkept));
+    if !alerts.is_empty() || !messages.is_empty() {
+        effects.push(Effect::KeepAlerts { alerts, messages });
+    }
+    if world.collects() {
+        effects.extend(world.alerting.dispatch.due(now).into_iter().map(Effect::Send));
+    }
+    effects
+}
+
+/// How it went to tell a channel.
+pub(super) fn sent(world: &mut World, channel: &str, delivery: Delivery, now: Timestamp) -> Vec<Effect> {
+    let messages = world.alerting.dispatch.answered(channel, delivery, now);
+    world.alerting.unkept.extend(messages);
+    write_down(world, Vec::new(), now)
+}
+
+/// What another process was told by a person is taken over.
+pub(super) fn recalled(world: &mut World, alerts: Vec<Alert>) {
+    for alert in alerts {
+        let own = &mut world.alerting.alerts;
+        let ours = own.get(&alert.topic).filter(|ours| ours.since == alert.since && ours.stage == Stage::Firing);
+        if ours.is_none() {
+            continue;
+        }
+        match alert.stage {
+            Stage::Acknowledged => own.acknowledge(&alert.topic),
+            Stage::Snoozed { until } => own.snooze(&alert.topic, until),
+            _ => continue,
+        }
+        world.changed = true;
+    }
+    // They come from where they would be written.
+    drop(world.alerting.alerts.take_unkept());
+}
+
+/// What a person says to alerts.
+pub(super) fn intend(world: &mut World, intent: &Intent, now: Timestamp) -> Vec<Effect> {
+    let alerts = &mut world.alerting.alerts;
+    match intent {
+        Intent::Acknowledge(topics) => topics.iter().for_each(|topic| alerts.acknowledge(topic)),
+        Intent::Snooze { topics, until } => topics.iter().for_each(|topic| alerts.snooze(topic, *until)),
+        _ => return Vec::new(),
+    }
+    write_down(world, Vec::new(), now)
+}
+
+/// What keys of the Alerts and Budgets views do.
+pub(super) fn perform(state: &mut State, action: Action, now: Timestamp) -> Vec<Effect> {
+    let _ = (state, action, now);
+    Vec::new()
+}
