@@ -17,6 +17,8 @@ mod ask;
 mod assign;
 mod balance;
 mod billed;
+#[cfg(test)]
+mod overlap_tests;
 mod pieces;
 #[cfg(test)]
 mod property_tests;
