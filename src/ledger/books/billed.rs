@@ -25,6 +25,7 @@ const INSTANCES: &str = "
 const GENERATION: &str = "
     SELECT generation FROM resource WHERE account = $1 AND kind = $2 AND id = $3
     ORDER BY first_seen >= $4, CASE WHEN first_seen >= $4 THEN generation ELSE -generation END LIMIT 1";
+const ITEM: &str = "SELECT key, book, since, lines, longest FROM billable WHERE key = $1";
 const KIND: &str = "SELECT kind FROM billable WHERE key = $1";
 const HAS_BILLED: &str = "
     SELECT EXISTS (SELECT 1 FROM amount WHERE billable = $1 AND component = $2 AND billed_before >= 0)";
@@ -144,7 +145,9 @@ impl Books<'_> {
     }
 
     fn replace(&mut self, page: Page, from: i64, to: i64) -> Result<(), LedgerError> {
-        let Page { mut item, component, old, new } = page;
+        let Page { item: Item { key, .. }, component, old, new } = page;
+        // Another page of it may have changed it since it was found.
+        let mut item = self.connection.prepare_cached(ITEM)?.query_row([key], read_item)?;
         let reach =
             old.keys().chain(new.keys()).fold((from, to), |(from, to), place| (from.min(place.from), to.max(place.to)));
         let mut lost = false;

@@ -1,6 +1,6 @@
 //! Lines of a provider that overlap, cut at the same times: none takes the other's place.
 
-use providers::model::BilledLine;
+use providers::model::{BilledLine, Component};
 use providers::money::Currency;
 use rstest::rstest;
 
@@ -95,6 +95,16 @@ fn a_corrected_line_keeps_its_mark() {
         let sums = total(&mut ledger, november());
         assert_eq!([sums.billed, sums.wasted].map(money), [amount, wasted]);
     }
+}
+
+#[test]
+fn lines_of_components_with_times_of_their_own_are_all_found_again() {
+    let mut ledger = Ledger::in_memory().unwrap();
+    let disk = BilledLine { component: Component::Disk, ..line(("08:00", "09:00"), "1") };
+    import(&mut ledger, at("06:00"), at("10:00"), &[line(("06:00", "10:00"), "4"), disk]);
+    mark(&mut ledger, "a", at("09:30"), None, true);
+    let sums = total(&mut ledger, november());
+    assert_eq!([sums.billed, sums.wasted].map(money), ["5", "0.5"]);
 }
 
 #[rstest]

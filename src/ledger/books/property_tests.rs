@@ -79,7 +79,7 @@ enum Deed {
 fn deeds() -> impl Strategy<Value = Deed> {
     let id = || select(vec!["a", "b"]);
     let project = || select(vec![None, Some("vision"), Some("speech")]);
-    let component = || select(vec![Component::Compute]);
+    let component = || select(vec![Component::Compute, Component::Compute, Component::Disk]);
     let line = (id(), component(), 0..100i64, 1..40i64, 1..9_999_999u32);
     prop_oneof![
         4 => (id(), quarters(), 1..120i64, 1..3u32, select(Evidence::ALL[1..].to_vec()), project(), select(Charge::ALL.to_vec()))

@@ -220,6 +220,23 @@ pub(super) fn check(ledger: &Ledger) {
         });
         rows.unwrap().collect::<Result<_, _>>().unwrap()
     };
+    // What entries are looked up by: the first one's time, and the longest line.
+    const BILLABLES: &str = "
+        SELECT since,
+               (SELECT MIN(began) FROM (SELECT began, billable FROM span UNION ALL SELECT began, billable FROM amount)
+                WHERE billable = key),
+               longest,
+               (SELECT MAX(ended - began + MAX(billed_before, 0) + MAX(billed_after, 0)) FROM amount
+                WHERE billable = key)
+        FROM billable";
+    let mut statement = ledger.main.prepare(BILLABLES).unwrap();
+    let mut found = statement.query([]).unwrap();
+    while let Some(row) = found.next().unwrap() {
+        let [since, first, longest, needed] = [0, 1, 2, 3].map(|column| row.get::<_, Option<i64>>(column).unwrap());
+        assert_eq!(since, first, "since");
+        assert!(needed <= longest, "an amount of {needed:?} is longer than {longest:?}");
+    }
+
     for (table, keys, mut expected) in [("day_sum", "day, book", days), ("month_sum", "billable, month", months)] {
         let mut sums = read(table, keys);
         sums.retain(|_, sum| *sum != Default::default());
