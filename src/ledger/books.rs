@@ -19,6 +19,8 @@ mod assign;
 mod balance;
 mod billed;
 mod budgets;
+#[cfg(test)]
+mod overlap_tests;
 mod pieces;
 #[cfg(test)]
 mod property_tests;

@@ -25,9 +25,10 @@ const INSTANCES: &str = "
 const GENERATION: &str = "
     SELECT generation FROM resource WHERE account = $1 AND kind = $2 AND id = $3
     ORDER BY first_seen >= $4, CASE WHEN first_seen >= $4 THEN generation ELSE -generation END LIMIT 1";
+const ITEM: &str = "SELECT key, book, since, lines, longest FROM billable WHERE key = $1";
 const KIND: &str = "SELECT kind FROM billable WHERE key = $1";
 const HAS_BILLED: &str = "
-    SELECT EXISTS (SELECT 1 FROM amount WHERE billable = $1 AND component = $2 AND line_began IS NOT NULL)";
+    SELECT EXISTS (SELECT 1 FROM amount WHERE billable = $1 AND component = $2 AND billed_before >= 0)";
 const IMPORTED: &str = "SELECT began, ended FROM imported WHERE book = $1 AND ended >= $2 AND began <= $3";
 const FORGET_IMPORTED: &str = "DELETE FROM imported WHERE book = $1 AND ended >= $2 AND began <= $3";
 const KEEP_IMPORTED: &str = "INSERT INTO imported (book, began, ended) VALUES ($1, $2, $3)";
@@ -85,7 +86,7 @@ impl Books<'_> {
             if began < from || to <= began {
                 // It began outside of what was asked for, and may stand there already.
                 let there = self.amounts(&known.item, component, began, ended)?;
-                let there = there.into_iter().filter(|amount| amount.line_began == Some(began));
+                let there = there.into_iter().filter(|amount| amount.place.billed == Some((began, ended)));
                 known.old.extend(there.map(|amount| (amount.place, amount)));
             }
             let currency = line.amount.currency;
@@ -102,7 +103,7 @@ impl Books<'_> {
                 let terms = self.dictionary.key(self.connection, &sort)?;
                 let until = |at| sum.until(time(at), time(began), time(ended));
                 let amount = if began == ended { sum } else { until(to) - until(from) };
-                parts.push(Amount { place: Place { from, to, terms }, line_began: Some(began), amount });
+                parts.push(Amount { place: Place { from, to, terms, billed: Some((began, ended)) }, amount });
             }
             let page = found.get_mut(&(billable, component_number(component))).expect("it was just found");
             page.new.extend(parts.into_iter().map(|part| (part.place, part)));
@@ -131,7 +132,7 @@ impl Books<'_> {
                 let there = self.amounts(&item, component, from, until)?.into_iter();
                 let asked = |began: i64| from <= began && began < to;
                 let old: BTreeMap<_, _> = there
-                    .filter(|amount| amount.line_began.is_some_and(asked))
+                    .filter(|amount| amount.place.billed.is_some_and(|(began, _)| asked(began)))
                     .map(|amount| (amount.place, amount))
                     .collect();
                 if !old.is_empty() {
@@ -144,7 +145,9 @@ impl Books<'_> {
     }
 
     fn replace(&mut self, page: Page, from: i64, to: i64) -> Result<(), LedgerError> {
-        let Page { mut item, component, old, new } = page;
+        let Page { item: Item { key, .. }, component, old, new } = page;
+        // Another page of it may have changed it since it was found.
+        let mut item = self.connection.prepare_cached(ITEM)?.query_row([key], read_item)?;
         let reach =
             old.keys().chain(new.keys()).fold((from, to), |(from, to), place| (from.min(place.from), to.max(place.to)));
         let mut lost = false;
@@ -177,13 +180,12 @@ impl Books<'_> {
         Ok(first)
     }
 
-    /// Whose the time of a line was: as our own spans tell, else as the books have that line already. A gap belongs to who was there
-    /// before it, the time before the first to that one. Of nobody's time all is told in one part.
+    /// Whose the time of a line was: as our own spans tell, else as the books have that line already. A gap belongs
+    /// to who was there before it, the time before the first to that one. Of nobody's time all is told in one part.
     fn owners(&mut self, page: &Page, from: i64, to: i64) -> Result<Vec<Owned>, LedgerError> {
         let mut own = self.owned_spans(&page.item, page.component, from, to)?;
         if own.is_empty() {
-            let of_line = |amount: &&Amount| amount.line_began == Some(from) && amount.place.to <= to;
-            for Amount { place, .. } in page.old.values().filter(of_line) {
+            for place in parts_of(page, from, to) {
                 let terms = &self.dictionary.sort(self.connection, place.terms)?.terms;
                 let project = terms.project.clone();
                 own.push(Owned { from: place.from, to: place.to, project, wasted: terms.wasted, gpus: terms.gpus });
@@ -276,7 +278,7 @@ impl Books<'_> {
     /// Makes our own figures of a component, in a time, count or not, by what was billed.
     pub fn settle(&mut self, item: &mut Item, component: Component, from: i64, to: i64) -> Result<(), LedgerError> {
         let amounts = self.amounts(item, component, from, to)?;
-        let lines = amounts.iter().filter(|amount| amount.line_began.is_some());
+        let lines = amounts.iter().filter(|amount| amount.place.billed.is_some());
         let billed = pieces::union(lines.map(|amount| (amount.place.from, amount.place.to)).collect());
         let known = self.known_wholly(item, component, from, to)?;
         let standing = |sort: &Sort, from: i64, to: i64| match () {
@@ -299,7 +301,7 @@ impl Books<'_> {
             })?;
             self.rewrite(item, line, &old, &new)?;
         }
-        for amount in amounts.iter().filter(|amount| amount.line_began.is_none()) {
+        for amount in amounts.iter().filter(|amount| amount.place.billed.is_none()) {
             // What is charged at the end of a time belongs to that time.
             let at = amount.place.from;
             let terms = self.dictionary.changed(self.connection, amount.place.terms, |sort| {
@@ -334,6 +336,15 @@ impl Books<'_> {
         }
         self.imported(item.book, from, to)
     }
+}
+
+/// The parts in which the books have a line already. One that is not there may be another one that was corrected.
+fn parts_of(page: &Page, from: i64, to: i64) -> Vec<&Place> {
+    let parts = |is_it: &dyn Fn((i64, i64)) -> bool| -> Vec<&Place> {
+        page.old.keys().filter(|place| place.billed.is_some_and(is_it)).collect()
+    };
+    let same = parts(&|line| line == (from, to));
+    if same.is_empty() { parts(&|(began, _)| began == from) } else { same }
 }
 
 /// Nobody saw it, and it would have been billed.

@@ -76,7 +76,7 @@ impl Books<'_> {
         (from, to): (i64, i64),
         terms: i64,
     ) -> Result<(), LedgerError> {
-        let Place { from: start, to: end, terms: before } = amount.place;
+        let Place { from: start, to: end, terms: before, .. } = amount.place;
         if start == end {
             // What is charged at the end of a time belongs to that time.
             if start < from || (start == from && from != i64::MIN) || to < start {
@@ -95,8 +95,8 @@ impl Books<'_> {
             if let [from, to] = *times
                 && from < to
             {
-                let place = Place { from, to, terms };
-                self.put(item, component, Amount { place, amount: until(to) - until(from), ..amount })?;
+                let place = Place { from, to, terms, ..amount.place };
+                self.put(item, component, Amount { place, amount: until(to) - until(from) })?;
             }
         }
         Ok(())

@@ -37,7 +37,7 @@ pub(super) fn span(id: &str, from: Timestamp, to: Timestamp, rate: &str, evidenc
     Span { identity: pod(id), terms: compute(None), rate: usd(rate), from, to, evidence }
 }
 
-fn observed(id: &str, from: &str, to: &str) -> Span {
+pub(super) fn observed(id: &str, from: &str, to: &str) -> Span {
     span(id, at(from), at(to), "2", Evidence::Observed)
 }
 
@@ -81,7 +81,7 @@ pub(super) fn date(text: &str) -> Date {
     text.parse().unwrap()
 }
 
-fn november() -> Period {
+pub(super) fn november() -> Period {
     Period::month(date("2026-11-30"))
 }
 
@@ -104,12 +104,12 @@ pub(super) fn total(ledger: &mut Ledger, period: Period) -> Amounts {
     by_day
 }
 
-fn money(exact: Exact) -> String {
+pub(super) fn money(exact: Exact) -> String {
     exact.amount().to_string()
 }
 
 /// `HH:MM-HH:MM`, what stands there, and a mark for what is replaced.
-fn entries(ledger: &mut Ledger, id: &str) -> Vec<String> {
+pub(super) fn entries(ledger: &mut Ledger, id: &str) -> Vec<String> {
     let billable = Billable::Resource { identity: pod(id), name: None };
     let question = Question::Entries { account: "team".into(), billable, period: november() };
     let entries = ledger.answer(&question).unwrap().entries;
@@ -128,8 +128,9 @@ pub(super) fn rows(ledger: &Ledger) -> Vec<Vec<rusqlite::types::Value>> {
     const ENTRIES: [&str; 4] = [
         "SELECT billable, line, began, ended, rate, component, charge, wasted, project, gpus, evidence, replaced
          FROM span JOIN terms ON key = terms ORDER BY 1, 2, 3",
-        "SELECT billable, terms.component, began, ended, line_began, micros, rest, wasted, project, gpus, evidence, replaced
-         FROM amount JOIN terms ON key = terms ORDER BY 1, 2, 3, 4, 9, 12",
+        "SELECT billable, terms.component, began, ended, billed_before, billed_after, micros, rest, wasted, project, gpus,
+                evidence, replaced
+         FROM amount JOIN terms ON key = terms ORDER BY 1, 2, 3, 4, 5, 6, 9, 10, 11, 12, 13",
         "SELECT * FROM open ORDER BY 1",
         "SELECT key, since FROM billable ORDER BY 1",
     ];
@@ -219,6 +220,23 @@ pub(super) fn check(ledger: &Ledger) {
         });
         rows.unwrap().collect::<Result<_, _>>().unwrap()
     };
+    // What entries are looked up by: the first one's time, and the longest line.
+    const BILLABLES: &str = "
+        SELECT since,
+               (SELECT MIN(began) FROM (SELECT began, billable FROM span UNION ALL SELECT began, billable FROM amount)
+                WHERE billable = key),
+               longest,
+               (SELECT MAX(ended - began + MAX(billed_before, 0) + MAX(billed_after, 0)) FROM amount
+                WHERE billable = key)
+        FROM billable";
+    let mut statement = ledger.main.prepare(BILLABLES).unwrap();
+    let mut found = statement.query([]).unwrap();
+    while let Some(row) = found.next().unwrap() {
+        let [since, first, longest, needed] = [0, 1, 2, 3].map(|column| row.get::<_, Option<i64>>(column).unwrap());
+        assert_eq!(since, first, "since");
+        assert!(needed <= longest, "an amount of {needed:?} is longer than {longest:?}");
+    }
+
     for (table, keys, mut expected) in [("day_sum", "day, book", days), ("month_sum", "billable, month", months)] {
         let mut sums = read(table, keys);
         sums.retain(|_, sum| *sum != Default::default());

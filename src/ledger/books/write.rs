@@ -36,15 +36,17 @@ const KEEP_SPAN: &str = "
 const DROP_SPAN: &str = "DELETE FROM span WHERE billable = $1 AND line = $2 AND began = $3";
 
 const AMOUNTS: &str = "
-    SELECT began, ended, terms, line_began, micros, rest FROM amount
-    WHERE billable = $1 AND component = $2 AND began >= $3 AND began <= $4 ORDER BY began, ended, terms";
-const KEEP_AMOUNT: &str = "
-    INSERT INTO amount (billable, component, began, ended, terms, line_began, micros, rest)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
-    ON CONFLICT (billable, component, began, ended, terms) DO UPDATE SET
-        line_began = excluded.line_began, micros = excluded.micros, rest = excluded.rest";
+    SELECT began, ended, terms, billed_before, billed_after, micros, rest FROM amount
+    WHERE billable = $1 AND component = $2 AND began >= $3 AND began <= $4
+    ORDER BY began, ended, terms, billed_before, billed_after";
+const NEW_AMOUNT: &str = "
+    INSERT INTO amount (billable, component, began, ended, terms, billed_before, billed_after, micros, rest)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
 const DROP_AMOUNT: &str = "
-    DELETE FROM amount WHERE billable = $1 AND component = $2 AND began = $3 AND ended = $4 AND terms = $5";
+    DELETE FROM amount WHERE billable = $1 AND component = $2 AND began = $3 AND ended = $4 AND terms = $5
+        AND billed_before = $6 AND billed_after = $7";
+/// Stands in the books where an amount is no provider's: no line is so much longer than a part of it.
+const NOT_BILLED: i64 = -1;
 
 /// One row of `billable`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,21 +70,35 @@ impl Item {
     }
 }
 
-/// Where an amount stands: of one component of one billable there is one amount a place.
+/// Where an amount stands: of one component of one billable there is one amount a place. It tells two lines of a
+/// provider apart whose parts have the same time and terms, so that neither is taken for the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     pub from: i64,
     /// The same as `from` for a charge of one moment.
     pub to: i64,
     pub terms: i64,
+    /// From when to when the provider's line is that it is a part of; `None` for what is no provider's.
+    pub billed: Option<(i64, i64)>,
+}
+
+impl Place {
+    /// How much longer the provider's line is before and after it.
+    fn beyond(&self) -> (i64, i64) {
+        self.billed.map_or((NOT_BILLED, NOT_BILLED), |(from, to)| (self.from - from, to - self.to))
+    }
+
+    fn read(row: &rusqlite::Row) -> rusqlite::Result<Self> {
+        let (from, to, before, after): (i64, i64, i64, i64) = (row.get(0)?, row.get(1)?, row.get(3)?, row.get(4)?);
+        let billed = (before != NOT_BILLED).then_some((from - before, to + after));
+        Ok(Place { from, to, terms: row.get(2)?, billed })
+    }
 }
 
 /// One row of `amount`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Amount {
     pub place: Place,
-    /// When the provider's line begins that it is a part of; `None` for what is no provider's.
-    pub line_began: Option<i64>,
     pub amount: Exact,
 }
 
@@ -146,22 +162,20 @@ impl<'t> Books<'t> {
         self.settle_late(&mut item, span.terms.component, from, to)
     }
 
-    /// Adds a charge of one moment. Of one moment and one sort there is one.
+    /// Adds a charge of one moment. Of one moment and one sort of charge there is one, as of spans, whatever became of
+    /// it since: it may stand there as replaced, as waste or under another project.
     fn lump(&mut self, lump: &Lump) -> Result<(), LedgerError> {
         let at = row::millis(lump.at);
         let mut item = self.item(&lump.identity)?;
         let terms = self.counting(lump.terms.clone(), lump.currency, lump.evidence)?;
         let component = lump.terms.component;
-        // It may stand there as replaced.
-        for there in self.amounts(&item, component, at, at)? {
-            let sort = self.dictionary.sort(self.connection, there.place.terms)?;
-            let same = there.line_began.is_none() && sort.terms == lump.terms && sort.currency == lump.currency;
-            if same && sort.evidence == lump.evidence {
+        for there in self.amounts(&item, component, at, at)?.iter().filter(|there| there.place.billed.is_none()) {
+            if self.dictionary.sort(self.connection, there.place.terms)?.terms.charge == lump.terms.charge {
                 return Ok(());
             }
         }
-        let place = Place { from: at, to: at, terms };
-        self.put(&mut item, component, Amount { place, line_began: None, amount: lump.amount })?;
+        let place = Place { from: at, to: at, terms, billed: None };
+        self.put(&mut item, component, Amount { place, amount: lump.amount })?;
         self.settle_late(&mut item, component, at, at)
     }
 
@@ -252,22 +266,24 @@ impl<'t> Books<'t> {
         })
     }
 
-    /// Adds an amount, or changes the one at its place.
+    /// Adds an amount, where there is none.
     pub fn put(&mut self, item: &mut Item, component: Component, amount: Amount) -> Result<(), LedgerError> {
-        let Amount { place: Place { from, to, terms }, line_began, amount: sum } = amount;
-        let (micros, rest) = sum.parts();
-        let values = params![item.key, component_number(component), from, to, terms, line_began, micros, rest];
-        self.connection.prepare_cached(KEEP_AMOUNT)?.execute(values)?;
+        let Place { from, to, terms, billed } = amount.place;
+        let ((before, after), (micros, rest)) = (amount.place.beyond(), amount.amount.parts());
+        let values = params![item.key, component_number(component), from, to, terms, before, after, micros, rest];
+        self.connection.prepare_cached(NEW_AMOUNT)?.execute(values)?;
         self.count_amount(item, &amount, 1)?;
         self.change(item, |item| {
             item.since = first(item.since, Some(from));
-            item.longest = Some(item.longest.unwrap_or(0).max(to - line_began.unwrap_or(from)));
+            let (began, ended) = billed.unwrap_or((from, to));
+            item.longest = Some(item.longest.unwrap_or(0).max(ended - began));
         })
     }
 
     pub fn take(&mut self, item: &Item, component: Component, amount: &Amount) -> Result<(), LedgerError> {
-        let Place { from, to, terms } = amount.place;
-        let values = params![item.key, component_number(component), from, to, terms];
+        let Place { from, to, terms, .. } = amount.place;
+        let (before, after) = amount.place.beyond();
+        let values = params![item.key, component_number(component), from, to, terms, before, after];
         self.connection.prepare_cached(DROP_AMOUNT)?.execute(values)?;
         self.count_amount(item, amount, -1)
     }
@@ -340,10 +356,9 @@ pub fn amounts(
     let mut statement = connection.prepare_cached(AMOUNTS)?;
     let mut rows = statement.query(params![item.key, component_number(component), from.saturating_sub(longest), to])?;
     while let Some(row) = rows.next()? {
-        let place = Place { from: row.get(0)?, to: row.get(1)?, terms: row.get(2)? };
+        let place = Place::read(row)?;
         if place.to >= from {
-            let amount = Exact::from_parts(row.get(4)?, row.get(5)?);
-            found.push(Amount { place, line_began: row.get(3)?, amount });
+            found.push(Amount { place, amount: Exact::from_parts(row.get(5)?, row.get(6)?) });
         }
     }
     Ok(found)
