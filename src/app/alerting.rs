@@ -6,6 +6,7 @@ use providers::model::AccountName;
 use crate::rules::alerts::{Alerts, Finding, Limits};
 use crate::rules::budgets::{Budget, Standing};
 use crate::rules::dispatch::{Dispatch, Message};
+use crate::rules::spend::Exchange;
 use std::collections::BTreeSet;
 
 /// The budgets of the config, and how each stands.
@@ -17,6 +18,10 @@ pub struct Budgets {
     pub standings: Vec<Option<Standing>>,
     /// When these were made.
     pub as_of: Option<Timestamp>,
+    /// How sums of several currencies are joined.
+    pub exchange: Exchange,
+    /// The terms that the books were last asked for, each with its budget's name.
+    pub(super) asked_for: Vec<(String, Timestamp)>,
 }
 
 impl Budgets {

@@ -109,6 +109,7 @@ impl Setup {
         for account in self.config.accounts.iter().filter(|account| account.streams != Consent::Unasked) {
             world.streams.ordain(&account.name, account.streams);
         }
+        world.budgets.exchange = self.config.exchange();
         world.budgets.rules = self.config.budgets.clone();
         world.alerting.limits = self.config.limits.clone();
         let topped_up = self.config.accounts.iter().filter(|account| account.auto_topup);

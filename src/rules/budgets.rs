@@ -1,9 +1,12 @@
 //! Budgets: what some resources may cost, or how many GPU-hours they may take, in a time.
 
+mod findings;
+mod measure;
 mod standing;
 mod term;
 
-pub use standing::{Drawn, Inputs, Running, Standing, standing};
+pub use findings::findings;
+pub use standing::{Drawn, Inputs, Running, Standing, line, share, standing};
 pub use term::{Cycle, Term};
 
 use std::collections::BTreeMap;

@@ -158,6 +158,8 @@ pub fn summed(world: &mut World, summed: Summed, now: Timestamp) {
     let spending = &mut world.spending;
     spending.version += 1;
     spending.tally.answer(summed, &spending.zone);
+    // Budgets can be told of now.
+    world.alerting.looked_at = None;
     add_up(world, now);
 }
 

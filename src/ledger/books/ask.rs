@@ -22,7 +22,7 @@ use crate::rules::spend::{
 const BOOKS: &str = "SELECT key, account FROM book";
 const SINCE: &str = "SELECT MIN(since) FROM billable WHERE book = $1";
 const ITEM: &str = "SELECT key, book, since, lines, longest FROM billable WHERE key = $1";
-const ITEMS: &str = "SELECT key, book, since, lines, longest FROM billable WHERE since < $1 ORDER BY key";
+pub(super) const ITEMS: &str = "SELECT key, book, since, lines, longest FROM billable WHERE since < $1 ORDER BY key";
 const ITEMS_OF: &str = "SELECT key, book, since, lines, longest FROM billable WHERE since < $1 AND book = $2";
 /// Names are those of the fleet; of what never was in it, the id.
 const NAMES: &str = "
@@ -58,7 +58,7 @@ pub struct Reader<'c> {
 }
 
 /// Numbers as the tables of sums have them, each with its sum.
-type Rows = Vec<((i64, i64, i64), Sum)>;
+pub(super) type Rows = Vec<((i64, i64, i64), Sum)>;
 
 impl<'c> Reader<'c> {
     pub fn new(connection: &'c Connection, zone: &'c TimeZone) -> Result<Self, LedgerError> {
@@ -66,6 +66,26 @@ impl<'c> Reader<'c> {
         let accounts = statement.query_map([], |row| Ok((row.get(0)?, row.get::<_, String>(1)?.as_str().into())))?;
         let accounts = accounts.collect::<Result<_, _>>()?;
         Ok(Reader { connection, zone, state: sums::state(connection, zone)?, sorts: terms::all(connection)?, accounts })
+    }
+
+    /// The same books with the days of another zone.
+    pub(super) fn in_zone<'a>(&'a self, zone: &'a TimeZone) -> Result<Reader<'a>, LedgerError> {
+        let state = sums::state(self.connection, zone)?;
+        Ok(Reader {
+            connection: self.connection,
+            zone,
+            state,
+            sorts: self.sorts.clone(),
+            accounts: self.accounts.clone(),
+        })
+    }
+
+    pub(super) fn sort(&self, terms: i64) -> Option<&Sort> {
+        self.sorts.get(&terms)
+    }
+
+    pub(super) fn account(&self, book: i64) -> Option<&AccountName> {
+        self.accounts.get(&book)
     }
 
     pub fn answer(&self, question: &Question) -> Result<Answer, LedgerError> {
@@ -133,7 +153,7 @@ impl<'c> Reader<'c> {
     }
 
     /// Since when each account is in the books.
-    fn since(&self) -> Result<Vec<(AccountName, Timestamp)>, LedgerError> {
+    pub(super) fn since(&self) -> Result<Vec<(AccountName, Timestamp)>, LedgerError> {
         let mut statement = self.connection.prepare_cached(SINCE)?;
         let mut since = Vec::new();
         for (book, account) in &self.accounts {
@@ -146,7 +166,7 @@ impl<'c> Reader<'c> {
 
     /// Sums by day, book and terms. Where those of the tables are another zone's, from the entries: right, and
     /// slow only with large books.
-    fn days(&self, period: Period) -> Result<Rows, LedgerError> {
+    pub(super) fn days(&self, period: Period) -> Result<Rows, LedgerError> {
         if self.state == State::Elsewhere {
             let (from, to) = (row::millis(period.start(self.zone)), row::millis(period.end(self.zone)));
             let sums = self.add_entries_up(self.items(ITEMS, params![to])?, from, to)?;
@@ -188,7 +208,7 @@ impl<'c> Reader<'c> {
     }
 
     /// Adds all entries of some billables up between two times.
-    fn add_entries_up(&self, items: Vec<Item>, from: i64, to: i64) -> Result<Deltas, LedgerError> {
+    pub(super) fn add_entries_up(&self, items: Vec<Item>, from: i64, to: i64) -> Result<Deltas, LedgerError> {
         let mut sums = Deltas::default();
         let keys: HashMap<&Sort, i64> = self.sorts.iter().map(|(key, sort)| (sort, *key)).collect();
         let mut without_gpus = HashMap::new();
@@ -212,7 +232,7 @@ impl<'c> Reader<'c> {
         Ok(sums)
     }
 
-    fn items(&self, sql: &str, values: impl rusqlite::Params) -> Result<Vec<Item>, LedgerError> {
+    pub(super) fn items(&self, sql: &str, values: impl rusqlite::Params) -> Result<Vec<Item>, LedgerError> {
         let mut statement = self.connection.prepare_cached(sql)?;
         let items = statement.query_map(values, read_item)?;
         Ok(items.collect::<Result<_, _>>()?)
@@ -277,7 +297,7 @@ impl<'c> Reader<'c> {
     }
 
     /// What each billable is called.
-    fn names(&self) -> Result<HashMap<i64, (AccountName, Billable)>, LedgerError> {
+    pub(super) fn names(&self) -> Result<HashMap<i64, (AccountName, Billable)>, LedgerError> {
         let mut statement = self.connection.prepare_cached(NAMES)?;
         let mut rows = statement.query([])?;
         let mut names = HashMap::new();

@@ -30,6 +30,12 @@ pub struct Term {
     pub first: Option<Date>,
 }
 
+impl Term {
+    pub fn holds(&self, at: Timestamp) -> bool {
+        self.from <= at && self.to.is_none_or(|to| at < to)
+    }
+}
+
 impl Cycle {
     /// The turn that holds a moment. Days from one date to another are the same turn before, in and after it.
     pub fn term(&self, zone: &TimeZone, now: Timestamp) -> Term {

@@ -64,7 +64,13 @@ impl Exchange {
         (!joined.by.is_empty()).then_some(joined)
     }
 
-    fn convert(&self, currency: Currency, amount: Decimal) -> Option<Decimal> {
+    /// The same rates, into another currency.
+    pub fn into_currency(&self, into: Currency) -> Self {
+        Exchange { into, rates: self.rates.clone() }
+    }
+
+    /// `None` without a rate for it.
+    pub fn convert(&self, currency: Currency, amount: Decimal) -> Option<Decimal> {
         if currency == self.into {
             return Some(amount);
         }
