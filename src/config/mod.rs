@@ -18,6 +18,7 @@ mod pending;
 mod places;
 #[cfg(test)]
 mod tests;
+mod write;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -43,6 +44,7 @@ pub use file::Mistake;
 pub use keys::{KeyError, KeyErrorKind, KeySource};
 pub use language::{Language, UnknownLanguage};
 pub use places::{PlaceError, Places, PlatformFolders, open_private};
+pub use write::{BudgetDraft, save_budget};
 
 /// A config file with every key, its default and a sentence.
 pub const EXAMPLE: &str = include_str!("../../config.example.toml");
