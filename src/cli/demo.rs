@@ -1,12 +1,14 @@
 //! `rentop demo`: the screen over simulated providers. Reads no config, key or keyring, keeps its state in
 //! a temporary folder, and sends nothing beyond this machine.
 
+mod budgets;
 mod past;
 mod worlds;
 
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use providers::sim::{Shared, SimClock, Simulator};
 
 use self::worlds::{KEY, Rented};
@@ -15,6 +17,7 @@ use super::{Common, Exit, Stop, screen};
 use crate::config::{AccountConfig, Config, KeySource, Language, Places};
 use crate::ledger::{Ledger, LedgerError};
 use crate::rules::matcher::Matcher;
+use crate::rules::memory::Keep;
 use crate::rules::settings::{ProjectRule, Rules};
 use crate::rules::streams::Consent;
 use crate::runtime::clock;
@@ -26,12 +29,17 @@ pub fn run(common: &Common) -> Result<Exit, Stop> {
     let places = Places { config_file: folder.path().join("config.toml"), state_dir: folder.path().join("state") };
     places.prepare_state_dir().map_err(|error| Stop::usage(error.to_string()))?;
     let key_file = folder.path().join("key");
-    write_key(&key_file).map_err(Stop::failed)?;
+    private_file(&key_file, KEY).map_err(Stop::failed)?;
 
-    let config = Config { rules: rules(), ..Config::default() };
     let now = clock::now();
-    let rented = worlds::all(&SimClock::running(now, 1.0), &config.timezone);
-    remember(&rented, &config, &places, now).map_err(Stop::failed)?;
+    let zone = Config::default().timezone;
+    let rented = worlds::all(&SimClock::running(now, 1.0), &zone);
+    let pasts = past::of_all(&rented, &rules(), now);
+    // In a file, so that they can be changed as in earnest.
+    private_file(&places.config_file, &budgets::text(&pasts, now)).map_err(Stop::failed)?;
+    let config = Config::load(&places.config_file).map_err(Stop::failed)?;
+    let config = Config { rules: rules(), ..config };
+    remember(&rented, &pasts, zone, &places, now).map_err(Stop::failed)?;
     let servers = setup::runtime()?;
     let simulators = servers.block_on(serve(rented)).map_err(Stop::failed)?;
     let accounts = simulators
@@ -57,10 +65,10 @@ pub fn run(common: &Common) -> Result<Exit, Stop> {
     exit
 }
 
-fn write_key(file: &std::path::Path) -> std::io::Result<()> {
+fn private_file(file: &std::path::Path, text: &str) -> std::io::Result<()> {
     use std::io::Write;
     let mut options = std::fs::OpenOptions::new();
-    crate::config::open_private(file, options.write(true).create_new(true))?.write_all(KEY.as_bytes())
+    crate::config::open_private(file, options.write(true).create_new(true))?.write_all(text.as_bytes())
 }
 
 fn rules() -> Rules {
@@ -81,10 +89,16 @@ fn rules() -> Rules {
 }
 
 /// Writes the past of all accounts into the demo's own ledger.
-fn remember(rented: &[Rented], config: &Config, places: &Places, now: Timestamp) -> Result<(), LedgerError> {
+fn remember(
+    rented: &[Rented],
+    pasts: &[Keep],
+    zone: TimeZone,
+    places: &Places,
+    now: Timestamp,
+) -> Result<(), LedgerError> {
     let (mut ledger, _) = Ledger::open(&places.state_dir, now)?;
-    ledger.use_zone(config.timezone.clone())?;
-    past::write(&mut ledger, rented, &config.rules, now)
+    ledger.use_zone(zone)?;
+    past::write(&mut ledger, rented, pasts, now)
 }
 
 async fn serve(rented: Vec<Rented>) -> std::io::Result<Vec<(&'static str, &'static str, Simulator)>> {
