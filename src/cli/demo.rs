@@ -29,15 +29,13 @@ pub fn run(common: &Common) -> Result<Exit, Stop> {
     let places = Places { config_file: folder.path().join("config.toml"), state_dir: folder.path().join("state") };
     places.prepare_state_dir().map_err(|error| Stop::usage(error.to_string()))?;
     let key_file = folder.path().join("key");
-    private_file(&key_file, KEY).map_err(Stop::failed)?;
+    write_key(&key_file).map_err(Stop::failed)?;
 
     let now = clock::now();
     let zone = Config::default().timezone;
     let rented = worlds::all(&SimClock::running(now, 1.0), &zone);
     let pasts = past::of_all(&rented, &rules(), now);
-    // In a file, so that they can be changed as in earnest.
-    private_file(&places.config_file, &budgets::text(&pasts, now)).map_err(Stop::failed)?;
-    let config = Config::load(&places.config_file).map_err(Stop::failed)?;
+    let config = Config::parse(&budgets::text(&pasts, now), &places.config_file).map_err(Stop::failed)?;
     let config = Config { rules: rules(), ..config };
     remember(&rented, &pasts, zone, &places, now).map_err(Stop::failed)?;
     let servers = setup::runtime()?;
@@ -65,10 +63,10 @@ pub fn run(common: &Common) -> Result<Exit, Stop> {
     exit
 }
 
-fn private_file(file: &std::path::Path, text: &str) -> std::io::Result<()> {
+fn write_key(file: &std::path::Path) -> std::io::Result<()> {
     use std::io::Write;
     let mut options = std::fs::OpenOptions::new();
-    crate::config::open_private(file, options.write(true).create_new(true))?.write_all(text.as_bytes())
+    crate::config::open_private(file, options.write(true).create_new(true))?.write_all(KEY.as_bytes())
 }
 
 fn rules() -> Rules {

@@ -13,15 +13,14 @@ const CROSSES: SignedDuration = SignedDuration::from_secs(30);
 /// The line, in percent.
 const LINE: i64 = 80;
 
-/// The demo's config.
+/// What the demo's config says of budgets.
 pub fn text(pasts: &[Keep], now: Timestamp) -> String {
     let spent = past::spent(pasts, NOTEBOOK, now + CROSSES);
     // Of all time, so that no midnight makes it nothing. To a hundredth of a cent: its minute costs more than one cent.
     let limit = spent * Decimal::ONE_HUNDRED / Decimal::from(LINE);
     let limit = limit.round_dp_with_strategy(4, RoundingStrategy::ToZero);
     format!(
-        r#"# The budgets of the demo; this file goes with it.
-
+        r#"
 [[budget]]
 name = "all"
 limit = "30000 USD"
@@ -39,7 +38,6 @@ limit = "4000 gpu-h"
 period = "month"
 scope = {{ project = "art" }}
 
-# What a notebook may cost before somebody looks whether it is still needed.
 [[budget]]
 name = "notebook"
 limit = "{limit} USD"

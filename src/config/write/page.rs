@@ -88,7 +88,7 @@ impl Page<'_> {
         if old.scope != new.scope {
             edits.extend(section.set_scope(wanted.scope.as_ref())?);
         }
-        if wanted.zone.is_empty() {
+        if old.zone != new.zone && wanted.zone.is_empty() {
             edits.extend(section.take_out("zone")?);
         } else if old.zone != new.zone {
             edits.push(section.set("zone", text(&wanted.zone))?);
