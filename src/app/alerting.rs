@@ -44,6 +44,8 @@ pub struct Alerting {
     pub host: String,
     /// A screen shows them: channels for whoever watches stay silent.
     pub on_screen: bool,
+    /// This process has other business: it neither looks for what is worth an alert nor tells it.
+    pub silent: bool,
     /// Messages that are not written down yet.
     pub(super) unkept: Vec<Message>,
     /// What happened and is yet to be told.

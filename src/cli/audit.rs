@@ -4,13 +4,11 @@ use jiff::Timestamp;
 use providers::model::{AccountName, ResourceId};
 use serde::Serialize;
 
+use super::look::told_notices;
 use super::ls::six;
 use super::setup::{self, Kind, Program, Setup};
 use super::table::{Table, print_json};
-use super::{Common, Exit, Output, Stop, warn};
-use crate::app::Event;
-use crate::app::event::WorldEvent;
-use crate::rules::memory::LedgerNotice;
+use super::{Common, Exit, Output, Stop};
 use crate::rules::saga::{Authority, Operation, Outcome, Step};
 use crate::runtime::clock;
 use crate::ui::plain;
@@ -60,19 +58,11 @@ pub fn run(common: &Common, output: Output) -> Result<Exit, Stop> {
         let actions = performer.keeper.audit(LATEST).await;
         performer.keeper.end(false);
         let actions = actions.ok_or_else(|| Stop::failed("the ledger did not answer"))?.map_err(Stop::failed)?;
-        Ok((actions, std::iter::from_fn(|| inbox.ready()).collect::<Vec<_>>()))
+        Ok((actions, std::iter::from_fn(|| inbox.ready()).collect()))
     });
     setup::end(runtime);
     let (actions, events) = told?;
-    let mut exit = Exit::Done;
-    for event in events {
-        let Event::World(WorldEvent::Ledger(notice)) = event else { continue };
-        warn(format_args!("rentop: {}", setup.language.ledger_notice(&notice)));
-        // The real ledger may hold more than what is printed.
-        if matches!(notice, LedgerNotice::NotWritable { .. }) {
-            exit = Exit::Failed;
-        }
-    }
+    let exit = told_notices(&setup, events);
     let lines = actions.iter().map(|operation| line(operation, &setup)).collect();
     let listing = Listing { schema: "rentop.audit/1", actions: lines };
     if output.json {

@@ -1,12 +1,14 @@
 //! `rentop demo`: the screen over simulated providers. Reads no config, key or keyring, keeps its state in
 //! a temporary folder, and sends nothing beyond this machine.
 
+mod budgets;
 mod past;
 mod worlds;
 
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use providers::sim::{Shared, SimClock, Simulator};
 
 use self::worlds::{KEY, Rented};
@@ -15,6 +17,7 @@ use super::{Common, Exit, Stop, screen};
 use crate::config::{AccountConfig, Config, KeySource, Language, Places};
 use crate::ledger::{Ledger, LedgerError};
 use crate::rules::matcher::Matcher;
+use crate::rules::memory::Keep;
 use crate::rules::settings::{ProjectRule, Rules};
 use crate::rules::streams::Consent;
 use crate::runtime::clock;
@@ -28,10 +31,13 @@ pub fn run(common: &Common) -> Result<Exit, Stop> {
     let key_file = folder.path().join("key");
     write_key(&key_file).map_err(Stop::failed)?;
 
-    let config = Config { rules: rules(), ..Config::default() };
     let now = clock::now();
-    let rented = worlds::all(&SimClock::running(now, 1.0), &config.timezone);
-    remember(&rented, &config, &places, now).map_err(Stop::failed)?;
+    let zone = Config::default().timezone;
+    let rented = worlds::all(&SimClock::running(now, 1.0), &zone);
+    let pasts = past::of_all(&rented, &rules(), now);
+    let config = Config::parse(&budgets::text(&pasts, now), &places.config_file).map_err(Stop::failed)?;
+    let config = Config { rules: rules(), ..config };
+    remember(&rented, &pasts, zone, &places, now).map_err(Stop::failed)?;
     let servers = setup::runtime()?;
     let simulators = servers.block_on(serve(rented)).map_err(Stop::failed)?;
     let accounts = simulators
@@ -81,10 +87,16 @@ fn rules() -> Rules {
 }
 
 /// Writes the past of all accounts into the demo's own ledger.
-fn remember(rented: &[Rented], config: &Config, places: &Places, now: Timestamp) -> Result<(), LedgerError> {
+fn remember(
+    rented: &[Rented],
+    pasts: &[Keep],
+    zone: TimeZone,
+    places: &Places,
+    now: Timestamp,
+) -> Result<(), LedgerError> {
     let (mut ledger, _) = Ledger::open(&places.state_dir, now)?;
-    ledger.use_zone(config.timezone.clone())?;
-    past::write(&mut ledger, rented, &config.rules, now)
+    ledger.use_zone(zone)?;
+    past::write(&mut ledger, rented, pasts, now)
 }
 
 async fn serve(rented: Vec<Rented>) -> std::io::Result<Vec<(&'static str, &'static str, Simulator)>> {

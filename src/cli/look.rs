@@ -4,7 +4,10 @@ use jiff::Timestamp;
 
 use super::setup::{self, Kind, Program, Setup};
 use super::{Exit, Stop, warn};
+use crate::app::Event;
+use crate::app::event::WorldEvent;
 use crate::app::state::State;
+use crate::rules::memory::LedgerNotice;
 use crate::runtime::clock;
 use crate::runtime::errand::Errand;
 
@@ -38,6 +41,21 @@ pub fn visit_as<T>(
     visited
 }
 
+/// So often what alerts and budgets say is asked for anew: the books may have to answer in between.
+const ROUNDS: usize = 5;
+
+/// Brings up to date how budgets stand, and what is worth an alert, as of what was seen until now.
+pub async fn stand(errand: &mut Errand) {
+    for _ in 0..ROUNDS {
+        errand.catch_up().await;
+        errand.state.world.alerting.looked_at = None;
+        errand.take(Event::World(WorldEvent::Tick));
+        if errand.state.world.budgets.standings.iter().all(Option::is_some) {
+            return;
+        }
+    }
+}
+
 /// The look alone.
 pub fn look(setup: &Setup) -> Result<(State, Timestamp), Stop> {
     let (now, state) = visit(setup, async |_| Ok(clock::now()))?;
@@ -64,6 +82,20 @@ pub fn told_ledger(setup: &Setup, state: &State) {
     for notice in &state.world.ledger_notices {
         warn(format_args!("rentop: {}", setup.language.ledger_notice(notice)));
     }
+}
+
+/// Says on standard error what the ledger told, and what that makes of the exit code of a command that only reads it.
+pub fn told_notices(setup: &Setup, events: Vec<Event>) -> Exit {
+    let mut exit = Exit::Done;
+    for event in events {
+        let Event::World(WorldEvent::Ledger(notice)) = event else { continue };
+        warn(format_args!("rentop: {}", setup.language.ledger_notice(&notice)));
+        // The real ledger may hold more than what is printed.
+        if matches!(notice, LedgerNotice::NotWritable { .. }) {
+            exit = Exit::Failed;
+        }
+    }
+    exit
 }
 
 /// Says on standard error what is wrong with the ledger and which accounts failed, and what the latter makes

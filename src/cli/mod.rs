@@ -2,7 +2,10 @@
 
 mod accounts;
 mod act;
+mod alerts;
 mod audit;
+mod budgets;
+mod check;
 mod demo;
 mod export;
 mod look;
@@ -103,7 +106,13 @@ pub enum Command {
     Export(export::ExportArgs),
     /// What costs without working: stopped instances, and storage that nothing uses.
     Storage(Output),
-    /// No screen: polls and writes down what it sees, until it is ended (SIGTERM, Ctrl-C).
+    /// How the budgets of the config stand: spent, to be spent at this burn, and committed.
+    Budgets(Output),
+    /// What somebody should know of: the open alerts, and with `seen` or `snooze` the answer to them.
+    Alerts(alerts::AlertsArgs),
+    /// One look at everything: tells what fires, and whether anything does (exit code 1).
+    Check(check::CheckArgs),
+    /// No screen: polls, writes down what it sees and tells alerts, until it is ended (SIGTERM, Ctrl-C).
     Watch,
     /// Stop an instance: compute ends, its disk stays and may still cost.
     Stop(ActArgs),
@@ -192,6 +201,9 @@ fn dispatch(args: Args) -> Result<Exit, Stop> {
         Some(Command::Spend(args)) => spend::run(&common, &args),
         Some(Command::Export(args)) => export::run(&common, &args),
         Some(Command::Storage(output)) => storage::run(&common, output),
+        Some(Command::Budgets(output)) => budgets::run(&common, output),
+        Some(Command::Alerts(args)) => alerts::run(&common, &args),
+        Some(Command::Check(args)) => check::run(&common, args),
         Some(Command::Watch) => watch::run(&common),
         Some(Command::Stop(act)) => act::run(&common, Action::Stop, &act),
         Some(Command::Start(act)) => act::run(&common, Action::Start, &act),

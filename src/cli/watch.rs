@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use providers::model::AccountName;
 
@@ -11,10 +12,12 @@ use super::setup::{self, Kind, Program, Setup};
 use super::{Common, Exit, Stop, warn};
 use crate::app::state::State;
 use crate::config::Language;
+use crate::rules::alerts::{Alert, Alerts, Stage, Topic};
 use crate::rules::memory::{Collector, LedgerNotice};
 use crate::runtime::clock;
 use crate::runtime::ending::Ending;
 use crate::runtime::errand::Errand;
+use crate::ui::text::alert_line;
 
 pub fn run(common: &Common) -> Result<Exit, Stop> {
     let setup = Setup::read(common)?;
@@ -47,6 +50,8 @@ struct Teller {
     troubles: BTreeMap<AccountName, Vec<String>>,
     /// What was told about the ledger and still holds.
     notices: Vec<LedgerNotice>,
+    /// The open alerts, each by what names it, as they were told.
+    alerts: BTreeMap<(Topic, Timestamp), Stage>,
 }
 
 impl Teller {
@@ -57,6 +62,7 @@ impl Teller {
             collector: None,
             troubles: BTreeMap::new(),
             notices: Vec::new(),
+            alerts: BTreeMap::new(),
         }
     }
 
@@ -68,6 +74,13 @@ impl Teller {
         let version = env!("CARGO_PKG_VERSION");
         let pid = std::process::id();
         self.say(format_args!("rentop {version} ({pid}) watches {}{mode}", accounts.join(", ")));
+        let count = |number: usize, what: &str| match number {
+            1 => format!("1 {what}"),
+            number => format!("{number} {what}s"),
+        };
+        let budgets = count(setup.config.budgets.len(), "budget");
+        let channels = count(setup.config.channels.len(), "channel");
+        self.say(format_args!("in force: {budgets}, {channels}"));
     }
 
     fn tell(&mut self, state: &State) {
@@ -82,6 +95,7 @@ impl Teller {
             self.notices.clone_from(&world.ledger_notices);
         }
         self.tell_collector(world.collector.as_ref());
+        self.tell_alerts(&world.alerting.alerts);
         for account in &world.fleet.accounts {
             let trouble = account.trouble.iter().map(|trouble| trouble.value.line());
             let bill = world.spending.billing.get(&account.name).and_then(|billing| billing.trouble.as_ref());
@@ -116,6 +130,30 @@ impl Teller {
             (Collector::Us, Some(Collector::Us)) => {}
         }
         self.collector = Some(collector.clone());
+    }
+
+    /// What fires, what somebody has seen or put off, and what ended; not what was only noted.
+    fn tell_alerts(&mut self, alerts: &Alerts) {
+        let key = |alert: &Alert| (alert.topic.clone(), alert.since);
+        let now: BTreeMap<_, _> =
+            alerts.open().filter(|alert| alert.fired_at.is_some()).map(|alert| (key(alert), alert)).collect();
+        for (key, alert) in &now {
+            let word = match alert.stage {
+                _ if self.alerts.get(key) == Some(&alert.stage) => continue,
+                Stage::Acknowledged => "seen",
+                Stage::Snoozed { .. } => "put off",
+                _ => "alert",
+            };
+            self.say_alert(word, alert);
+        }
+        for alert in alerts.ended().iter().filter(|alert| self.alerts.contains_key(&key(alert))) {
+            self.say_alert("over", alert);
+        }
+        self.alerts = now.into_iter().map(|(key, alert)| (key, alert.stage)).collect();
+    }
+
+    fn say_alert(&self, word: &str, alert: &Alert) {
+        self.say(format_args!("{word}: {}", alert_line(&alert.matter, self.language, &self.zone)));
     }
 
     fn say(&self, line: impl Display) {

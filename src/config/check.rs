@@ -12,7 +12,7 @@ use rust_decimal::Decimal;
 
 use super::file::{Document, Mistake, Node, Section, did_you_mean, nearest, quote};
 use super::keys::KeySource;
-use super::{AccountConfig, Config, KeyWish, Notice, idle, machine, pending};
+use super::{AccountConfig, Config, KeyWish, Notice, alerts, budget, idle, machine, pending};
 use crate::rules::matcher::{Glob, LabelPattern, Matcher};
 use crate::rules::settings::ProjectRule;
 use crate::rules::spend::Fx;
@@ -31,6 +31,7 @@ pub(super) const ROOT: &[&str] = &[
     "protect",
     "idle",
     "budget",
+    "alerts",
     "notify",
     "checkpoint",
 ];
@@ -117,11 +118,12 @@ fn sections(root: &Section<'_>, folder: &Path, registry: Registry) -> Checked {
     idle::rules(&tables(root, "idle", idle::IDLE), &names, &mut config.rules);
 
     let mut holds_secrets = false;
-    if let Some(node) = root.get("awake") {
-        pending::awake(&node);
-    }
-    for section in &tables(root, "budget", pending::BUDGET) {
-        pending::budget(section, &mut names);
+    let budgets = tables(root, "budget", budget::BUDGET);
+    let zone = &config.timezone;
+    config.budgets = budgets.iter().filter_map(|section| budget::budget(section, &mut names, zone)).collect();
+    config.limits.awake = root.get("awake").and_then(|node| alerts::awake(&node));
+    if let Some(section) = root.get("alerts").and_then(|node| node.section(alerts::ALERTS)) {
+        alerts::limits(&section, &mut config.limits);
     }
     for section in &tables(root, "notify", pending::NOTIFY) {
         holds_secrets |= pending::notify(section, &mut names);
@@ -129,7 +131,7 @@ fn sections(root: &Section<'_>, folder: &Path, registry: Registry) -> Checked {
     for section in &tables(root, "checkpoint", pending::CHECKPOINT) {
         pending::checkpoint(section, &mut names);
     }
-    for key in ["awake", "budget", "notify", "checkpoint"] {
+    for key in ["notify", "checkpoint"] {
         if let Some(node) = root.get(key) {
             config.notices.push(Notice::NotInForce { key, line: node.line() });
         }
@@ -199,7 +201,7 @@ pub(super) fn name<'d>(node: &Node<'d>) -> Option<&'d str> {
     None
 }
 
-fn timezone(node: &Node<'_>) -> Option<TimeZone> {
+pub(super) fn timezone(node: &Node<'_>) -> Option<TimeZone> {
     let text = node.text()?;
     let zone = TimeZone::get(text).ok();
     if zone.is_none() {

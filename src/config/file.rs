@@ -241,6 +241,10 @@ impl<'d> Node<'d> {
         })
     }
 
+    pub fn is_flag(&self) -> bool {
+        matches!(self.value, DeValue::Boolean(_))
+    }
+
     pub fn is_table(&self) -> bool {
         self.value.is_table()
     }

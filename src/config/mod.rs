@@ -1,8 +1,11 @@
 //! The user's config file, checked, and what belongs to it: key sources, places on disk, the language.
 //!
 //! `file` knows the document and its places, `check` turns it into [`Config`], `pending` checks the sections
-//! that nothing acts on yet, `idle` and `machine` have a kind of section each. Nothing here polls, draws or keeps a key: sources are read when they are asked.
+//! that nothing acts on yet, `idle`, `machine`, `budget` and `alerts` have a kind of section each, `write` changes a
+//! budget in the file. Nothing here polls, draws or keeps a key: sources are read when they are asked.
 
+mod alerts;
+mod budget;
 mod channel;
 mod check;
 mod file;
@@ -15,6 +18,7 @@ mod pending;
 mod places;
 #[cfg(test)]
 mod tests;
+mod write;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -40,6 +44,7 @@ pub use file::Mistake;
 pub use keys::{KeyError, KeyErrorKind, KeySource};
 pub use language::{Language, UnknownLanguage};
 pub use places::{PlaceError, Places, PlatformFolders, open_private};
+pub use write::{BudgetDraft, save_budget};
 
 /// A config file with every key, its default and a sentence.
 pub const EXAMPLE: &str = include_str!("../../config.example.toml");

@@ -115,7 +115,7 @@ pub(super) fn mode_bits(metadata: &fs::Metadata) -> Option<u32> {
     }
 }
 
-fn create_private(folder: &Path) -> io::Result<()> {
+pub(super) fn create_private(folder: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);

@@ -1,5 +1,7 @@
 //! The config as a whole: texts to configs or to exact mistakes, files, the example, the environment.
 
+mod budgets;
+
 use rust_decimal::Decimal;
 
 use super::*;
@@ -177,7 +179,7 @@ fn windows_line_ends_and_a_byte_order_mark_change_nothing() {
 )]
 #[case::key_that_toml_quotes(
     "\"a b\" = 1",
-    "1:1: \"a b\": unknown key; known here: timezone, currency, awake, mine, mouse, keys, fx, account, project, protect, idle, budget, notify, checkpoint"
+    "1:1: \"a b\": unknown key; known here: timezone, currency, awake, mine, mouse, keys, fx, account, project, protect, idle, budget, alerts, notify, checkpoint"
 )]
 #[case::after_wide_characters(
     "mine = [\"人民币\", 5]",
@@ -361,35 +363,6 @@ fn an_account_without_a_key_source_is_told_which_there_are() {
 }
 
 #[rstest]
-#[case("awake = \"08:00-23:00\"", "")]
-#[case("awake = \"22:00 - 06:00\"", "")]
-#[case("awake = \"8-23\"", "1:9: awake: `8-23` is not two times of day such as \"08:00-23:00\"")]
-#[case("awake = \"08:00-08:00\"", "1:9: awake: `08:00-08:00` is not two times of day such as \"08:00-23:00\"")]
-#[case("[[budget]]\nname = \"a\"\nlimit = \"200 gpu-h\"\nperiod = \"total\"", "")]
-#[case(
-    "[[budget]]\nname = \"a\"\nlimit = \"1500\"\nperiod = \"day\"",
-    "3:9: budget[0].limit: `1500` is no limit such as \"1500 USD\" or \"200 gpu-h\""
-)]
-#[case(
-    "[[budget]]\nname = \"a\"\nlimit = \"0 USD\"\nperiod = \"day\"",
-    "3:9: budget[0].limit: `0 USD` is no limit such as \"1500 USD\" or \"200 gpu-h\""
-)]
-#[case(
-    "[[budget]]\nname = \"a\"\nlimit = \"5 USD\"\nperiod = \"mounth\"",
-    "4:10: budget[0].period: `mounth` is not known; did you mean `month`?"
-)]
-#[case(
-    "[[budget]]\nname = \"a\"\nlimit = \"5 USD\"\nperiod = { from = \"2026-09-02\", to = \"2026-09-01\" }",
-    "4:38: budget[0].period.to: 2026-09-01 is before 2026-09-02"
-)]
-#[case(
-    "[[budget]]\nname = \"a\"\nlimit = \"5 USD\"\nperiod = { from = 2026-09-02 }",
-    "4:10: budget[0].period.to: missing"
-)]
-#[case(
-    "[[budget]]\nlimit = \"5 USD\"\nperiod = \"day\"\nscope = { projekt = \"x\" }",
-    "1:1: budget[0].name: missing\n4:11: budget[0].scope.projekt: unknown key; did you mean `project`?"
-)]
 #[case("[[notify]]\nname = \"a\"\nkind = \"feishu\"\nurl_env = \"HOOK\"\nfrom = \"watch\"", "")]
 #[case("[[notify]]\nname = \"a\"\nkind = \"desktop\"", "")]
 #[case(
@@ -657,7 +630,7 @@ mod files {
 
 mod example {
     use super::*;
-    use crate::config::{check, idle, machine, pending};
+    use crate::config::{alerts, budget, check, idle, machine, pending};
 
     /// The example with every commented line in force.
     fn uncommented() -> String {
@@ -680,7 +653,10 @@ mod example {
         assert_eq!(config.accounts.len(), 4);
         assert_eq!(config.timezone_name, "Asia/Shanghai");
         let told: Vec<_> = config.notices.iter().map(Notice::to_string).collect();
-        assert_eq!(told.len(), 4, "{told:?}");
+        assert_eq!(told.len(), 2, "{told:?}");
+        assert_eq!(config.budgets.len(), 2);
+        let burn = Rate::per_hour(dec("20"), Currency::USD);
+        assert_eq!(config.limits, Limits { burn, awake: config.limits.awake, ..Limits::default() });
     }
 
     #[test]
@@ -696,9 +672,10 @@ mod example {
             idle::IDLE,
             idle::MATCH,
             machine::MACHINE,
-            pending::BUDGET,
-            pending::PERIOD,
-            pending::SCOPE,
+            budget::BUDGET,
+            budget::PERIOD,
+            budget::SCOPE,
+            alerts::ALERTS,
             pending::NOTIFY,
             pending::CHECKPOINT,
         ];
@@ -760,6 +737,7 @@ fn nearly_right() -> impl Strategy<Value = String> {
         "[[budget]]",
         "[[notify]]",
         "[[checkpoint]]",
+        "[alerts]",
         "[fx]",
         "[account]",
     ]);
@@ -790,6 +768,11 @@ fn nearly_right() -> impl Strategy<Value = String> {
         "port",
         "price",
         "ssh",
+        "thresholds",
+        "forecast",
+        "zone",
+        "burn",
+        "runway",
     ]);
     let value = prop_oneof![
         "\"[^\"\\\\\\p{C}]{0,12}\"",

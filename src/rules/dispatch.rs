@@ -129,6 +129,11 @@ impl Dispatch {
         std::iter::empty()
     }
 
+    /// Nothing was sent that is not answered yet.
+    pub fn awaits_nothing(&self) -> bool {
+        true
+    }
+
     pub fn next_wake(&self) -> Option<Timestamp> {
         None
     }

@@ -23,7 +23,7 @@ pub(super) fn tick(world: &mut World, now: Timestamp) -> Vec<Effect> {
     if age.is_none_or(|age| !(SignedDuration::ZERO..LOOK).contains(&age)) {
         world.alerting.looked_at = Some(now);
         effects.extend(budgets::bring_up_to_date(world, now));
-        if world.collects() {
+        if world.collects() && !world.alerting.silent {
             look(world, now);
         }
     }
@@ -50,7 +50,7 @@ fn write_down(world: &mut World, mut effects: Vec<Effect>, now: Timestamp) -> Ve
     if !alerts.is_empty() || !messages.is_empty() {
         effects.push(Effect::KeepAlerts { alerts, messages });
     }
-    if world.collects() {
+    if world.collects() && !world.alerting.silent {
         effects.extend(world.alerting.dispatch.due(now).into_iter().map(Effect::Send));
     }
     effects

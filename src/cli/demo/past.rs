@@ -7,13 +7,14 @@ use jiff::{SignedDuration, Timestamp};
 use providers::model::{AccountName, Identity, ResourceKind};
 use providers::provider::Found;
 use providers::sim::Load;
+use rust_decimal::Decimal;
 
 use super::worlds::Rented;
 use crate::ledger::{Ledger, LedgerError};
 use crate::rules::fleet::{Account, Consequence, Fleet};
 use crate::rules::memory::{AccountMemory, Keep};
 use crate::rules::settings::{Rules, Settings};
-use crate::rules::spend::{Entries, Look, Meter};
+use crate::rules::spend::{Charge, Entries, Exact, Look, Meter, Span, Terms};
 use crate::rules::streams::Consent;
 use crate::rules::usage::{History, HostMinute, MINUTE, SLOT, Slot, UsageEntry};
 
@@ -36,13 +37,28 @@ const GAP: SignedDuration = SignedDuration::from_mins(3);
 /// Slots of five minutes in a day.
 const DAY_OF_SLOTS: i64 = 24 * 60 / SLOT;
 
-/// Writes the past of all accounts up to `now`.
-pub fn write(ledger: &mut Ledger, rented: &[Rented], rules: &Rules, now: Timestamp) -> Result<(), LedgerError> {
-    rented.iter().try_for_each(|rented| {
-        let past = past(rented, rules, now);
-        ledger.keep(&past)?;
-        ledger.keep_usage(&usage(rented, &past, now), now)
+/// The past of all accounts up to `now`.
+pub fn of_all(rented: &[Rented], rules: &Rules, now: Timestamp) -> Vec<Keep> {
+    rented.iter().map(|rented| past(rented, rules, now)).collect()
+}
+
+/// Writes it down.
+pub fn write(ledger: &mut Ledger, rented: &[Rented], pasts: &[Keep], now: Timestamp) -> Result<(), LedgerError> {
+    rented.iter().zip(pasts).try_for_each(|(rented, past)| {
+        ledger.keep(past)?;
+        ledger.keep_usage(&usage(rented, past, now), now)
     })
+}
+
+/// What a resource will have cost by then, if it goes on as it is.
+pub fn spent(pasts: &[Keep], id: &str, then: Timestamp) -> Decimal {
+    let spans = pasts.iter().flat_map(|past| &past.entries.spans);
+    let open = pasts.iter().flat_map(|past| &past.entries.open).filter(|(identity, _)| identity.id.as_str() == id);
+    let lines = open.filter_map(|(_, running)| running.as_ref()).flat_map(|running| &running.lines);
+    let certain = |terms: &Terms| terms.charge == Charge::Certain;
+    let closed = spans.filter(|span| span.identity.id.as_str() == id && certain(&span.terms)).map(Span::amount);
+    let open = lines.filter(|line| certain(&line.terms)).map(|line| Exact::over(line.rate, line.from, then));
+    closed.chain(open).sum::<Exact>().amount()
 }
 
 /// What the machines did in the last day, as far as their provider told it, in slots of which each minute was seen.
@@ -130,11 +146,10 @@ mod tests {
     use providers::model::Component;
     use providers::money::Currency;
     use providers::sim::{Item, SimClock};
-    use rust_decimal::Decimal;
 
     use super::super::{rules, worlds};
     use super::*;
-    use crate::rules::spend::{Charge, Evidence, Exact, Span};
+    use crate::rules::spend::Evidence;
     use crate::rules::usage::{IdleRule, Judged, Verdict, judge};
 
     const NOW: &str = "2026-11-30T09:00:00Z";
@@ -286,7 +301,7 @@ mod tests {
         let now = NOW.parse().unwrap();
         let mut ledger = Ledger::in_memory().unwrap();
         let rented = worlds::all(&SimClock::manual(now), &TimeZone::UTC);
-        write(&mut ledger, &rented, &rules(), now).unwrap();
+        write(&mut ledger, &rented, &of_all(&rented, &rules(), now), now).unwrap();
         let (memory, notices) = ledger.recall(now).unwrap();
         assert_eq!((memory.instances.len(), memory.storage.len(), memory.accounts.len(), notices), (13, 3, 3, vec![]));
         assert!(memory.running.len() >= 13);

@@ -12,6 +12,8 @@ use crate::rules::spend::{date_of, start_of};
 
 /// The key of every simulated account. It opens nothing else.
 pub const KEY: &str = "demo-key-of-a-simulated-account";
+/// A machine that has done nothing for hours.
+pub const NOTEBOOK: &str = "q4notebook0007";
 /// Hours.
 const DAY: i64 = 24;
 
@@ -127,7 +129,7 @@ fn runpod(clock: SimClock, zone: &TimeZone) -> World {
             disk_gb: 0,
             scratch_gb: 60,
             load: Load::Until(now - SignedDuration::from_mins(220)),
-            ..up("q4notebook0007", "notebook", 27, now)
+            ..up(NOTEBOOK, "notebook", 27, now)
         },
         Machine {
             gpu: "NVIDIA L40S".to_owned(),

@@ -381,7 +381,7 @@ pub fn component_word(component: Component) -> &'static str {
 }
 
 /// A moment with the offset that its zone has then.
-fn local(at: Timestamp, zone: &TimeZone) -> String {
+pub fn local(at: Timestamp, zone: &TimeZone) -> String {
     at.to_zoned_datetime(zone.clone()).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
 }
 
