@@ -1,7 +1,7 @@
 //! The user's config file, checked, and what belongs to it: key sources, places on disk, the language.
 //!
 //! `file` knows the document and its places, `check` turns it into [`Config`], `pending` checks the sections
-//! that nothing acts on yet, `idle` and `machine` have a kind of section each. Nothing here polls, draws or keeps a key: sources are read when they are asked.
+//! that nothing acts on yet, `channel`, `idle` and `machine` have a kind of section each. Nothing here polls, draws or keeps a key: sources are read when they are asked.
 
 mod channel;
 mod check;
@@ -35,7 +35,7 @@ use crate::rules::settings::Rules;
 use crate::rules::spend::{Exchange, Fx};
 use crate::rules::streams::Consent;
 
-pub use channel::{ChannelConfig, ChannelKind};
+pub use channel::{ChannelConfig, ChannelKind, SecretSource};
 pub use file::Mistake;
 pub use keys::{KeyError, KeyErrorKind, KeySource};
 pub use language::{Language, UnknownLanguage};

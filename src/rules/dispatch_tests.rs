@@ -131,8 +131,7 @@ fn a_channel_that_fails_is_tried_ever_later(#[case] waits: &[i64], #[case] asked
         assert_eq!(dispatch.due(now).len(), 1, "failure {count}");
         assert_eq!(dispatch.failing().count(), usize::from(count >= 3), "failure {count}");
         let wait = asked.map(SignedDuration::from_secs);
-        let written =
-            dispatch.answered("a", Delivery::Later { wait, why: "busy".to_owned(), perhaps: false }, now);
+        let written = dispatch.answered("a", Delivery::Later { wait, why: "busy".to_owned(), perhaps: false }, now);
         assert!(written.iter().all(|message| message.state == MessageState::Queued && !message.again));
         let due = now + SignedDuration::from_secs(*seconds);
         assert_eq!(dispatch.next_wake(), Some(due), "failure {count}");
@@ -327,7 +326,8 @@ impl Model {
                 };
                 if matches!(kind, 1 | 3) {
                     // The service says itself that it did not take it.
-                    self.received.retain(|(id, _, when)| !(ids.contains(id) && *when == *self.requests.last().unwrap()));
+                    self.received
+                        .retain(|(id, _, when)| !(ids.contains(id) && *when == *self.requests.last().unwrap()));
                 }
                 if *kind == 2 {
                     self.in_doubt.extend(ids);
