@@ -47,6 +47,8 @@ struct Teller {
     troubles: BTreeMap<AccountName, Vec<String>>,
     /// What was told about the ledger and still holds.
     notices: Vec<LedgerNotice>,
+    /// The channels that take nothing, each with why.
+    failing: BTreeMap<String, String>,
 }
 
 impl Teller {
@@ -57,6 +59,7 @@ impl Teller {
             collector: None,
             troubles: BTreeMap::new(),
             notices: Vec::new(),
+            failing: BTreeMap::new(),
         }
     }
 
@@ -82,6 +85,7 @@ impl Teller {
             self.notices.clone_from(&world.ledger_notices);
         }
         self.tell_collector(world.collector.as_ref());
+        self.tell_channels(world.alerting.dispatch.failing());
         for account in &world.fleet.accounts {
             let trouble = account.trouble.iter().map(|trouble| trouble.value.line());
             let bill = world.spending.billing.get(&account.name).and_then(|billing| billing.trouble.as_ref());
@@ -97,6 +101,17 @@ impl Teller {
                 self.say(format_args!("{name}: is well again"));
             }
         }
+    }
+
+    fn tell_channels<'a>(&mut self, failing: impl Iterator<Item = (&'a str, &'a str)>) {
+        let now: BTreeMap<String, String> = failing.map(|(name, why)| (name.to_owned(), why.to_owned())).collect();
+        for (name, why) in now.iter().filter(|(name, why)| self.failing.get(*name) != Some(why)) {
+            self.say(format_args!("channel {name}: takes nothing: {why}"));
+        }
+        for name in self.failing.keys().filter(|name| !now.contains_key(*name)) {
+            self.say(format_args!("channel {name}: is well again"));
+        }
+        self.failing = now;
     }
 
     fn tell_collector(&mut self, collector: Option<&Collector>) {

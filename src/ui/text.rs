@@ -1,6 +1,7 @@
 //! Everything that the screen says, in each language. One exhaustive match a language for every typed
 //! value: a text that is missing does not compile.
 
+mod channel;
 mod chinese;
 mod english;
 mod tables;
@@ -29,6 +30,7 @@ use crate::rules::plan::Hindrance;
 use crate::rules::saga::Outcome;
 
 pub use super::language::Language;
+pub use channel::{alert_line, channel_text};
 pub use tables::{Below, Head};
 pub use usage::OfUse;
 pub use words::{Phrase, Word};
