@@ -14,7 +14,7 @@ use rustix::process::Signal;
 use serde_json::json;
 use services::{Next, SECRET, Services, TOKEN, least_gap, path};
 use support::daemon::Watch;
-use support::stage::{Stage, TRAINER, lone, wait_until};
+use support::stage::{Stage, TRAINER, lone, stage, wait_until};
 use support::{Lab, Ran};
 
 const KINDS: [&str; 7] = ["json", "slack", "telegram", "ntfy", "feishu", "dingtalk", "wecom"];
@@ -305,12 +305,12 @@ fn a_message_that_may_have_arrived_says_so() {
 /// Two pieces of news one after the other keep the pace of the service.
 #[test]
 fn the_pace_of_a_service_is_kept() {
-    let mut told = Told::new();
+    let mut told = Told { stage: stage(), ..Told::new() };
     told.channel("wecom", "actions = true");
     let _watch = Watch::collecting(told.lab());
     told.stop();
     wait_until("it is told", || told.services.taken().len() == 1);
-    told.run(&["start", "trainer", "--yes"]).ends_with(0);
+    told.run(&["stop", "sd-lora", "--yes"]).ends_with(0);
     wait_until("both are told", || told.services.taken().len() == 2);
     assert!(least_gap(&told.services.taken()).unwrap() >= Duration::from_millis(3100));
 }

@@ -1,7 +1,5 @@
 //! One look at every account, and what went wrong with it.
 
-use std::time::Duration;
-
 use jiff::Timestamp;
 
 use super::setup::{self, Kind, Program, Setup};
@@ -9,9 +7,6 @@ use super::{Exit, Stop, warn};
 use crate::app::state::State;
 use crate::runtime::clock;
 use crate::runtime::errand::Errand;
-
-/// So long a command waits for what it told a channel.
-const CHANNELS: Duration = Duration::from_secs(5);
 
 /// Looks at every account: from the ledger where that is younger than one interval, else by asking. What is
 /// to be done after it comes before the ledger is given back.
@@ -36,7 +31,7 @@ pub fn visit_as<T>(
             Ok(()) => then(&mut errand).await,
             Err(error) => Err(Stop::failed(error)),
         };
-        errand.hear_channels(CHANNELS).await;
+        errand.hear_channels(Errand::PATIENCE).await;
         let state = errand.end();
         done.map(|done| (done, state))
     });

@@ -20,6 +20,9 @@ pub struct Errand {
 }
 
 impl Errand {
+    /// So long a command waits for what channels answer to what it told them.
+    pub const PATIENCE: Duration = Duration::from_secs(5);
+
     pub fn new(state: State, performer: Performer, inbox: Inbox) -> Self {
         crash::install();
         Errand { state, performer, inbox }

@@ -6,6 +6,7 @@ use jiff::tz::TimeZone;
 use providers::channels::{Text, Weight};
 use providers::money::{Currency, Rate};
 use providers::text::clean;
+use rust_decimal::Decimal;
 use serde_json::{Value, json};
 
 use super::Language;
@@ -117,7 +118,7 @@ impl Told<'_> {
         let details = |value: Result<Value, serde_json::Error>| {
             // An object of one key, its kind, which stands beside it already.
             let Ok(Value::Object(object)) = value else { return json!({}) };
-            object.into_iter().next().map_or(json!({}), |(_, inner)| inner)
+            object.into_iter().next().map_or(json!({}), |(_, inner)| in_decimals(inner))
         };
         let (kind, state, details) = match &message.news {
             News::Fired(matter) => (matter.kind().word(), "fired", details(serde_json::to_value(matter))),
@@ -136,6 +137,23 @@ impl Told<'_> {
             "text": clean(&self.sentence(&message.news)),
             "details": details,
         })
+    }
+}
+
+/// The same with every amount as scripts know it: a decimal with up to six places.
+fn in_decimals(value: Value) -> Value {
+    let decimal = |amount: Decimal| Value::from(amount.round_dp(6).normalize().to_string());
+    match value {
+        Value::Array(values) => values.into_iter().map(in_decimals).collect(),
+        Value::Object(mut object) => {
+            if let Some(picos) = object.remove("picos").and_then(|picos| picos.as_i64()) {
+                object.insert("amount".to_owned(), decimal(Decimal::new(picos, 12)));
+            } else if let Some(amount) = object.get("amount").and_then(|amount| amount.as_str()?.parse().ok()) {
+                object.insert("amount".to_owned(), decimal(amount));
+            }
+            object.into_iter().map(|(key, value)| (key, in_decimals(value))).collect()
+        }
+        other => other,
     }
 }
 
@@ -222,5 +240,6 @@ mod tests {
         }
         assert_eq!(told["details"]["action"], "stop");
         assert_eq!(told["details"]["by"], "ann@lab");
+        assert_eq!(told["details"]["saves"], json!([{ "amount": "21.5", "currency": "USD" }]));
     }
 }
