@@ -328,13 +328,7 @@ impl Http {
         if redirect {
             return ErrorKind::Redirected;
         }
-        // The outer error only names the address; the innermost cause is what a person can act on.
-        let error = error.without_url();
-        let mut cause: &dyn std::error::Error = &error;
-        while let Some(inner) = cause.source() {
-            cause = inner;
-        }
-        let message = excerpt(&cause.to_string(), EXCERPT);
+        let message = excerpt(&innermost(&error.without_url()), EXCERPT);
         if connect { ErrorKind::Connect { message } } else { ErrorKind::Disconnected { message } }
     }
 
@@ -475,14 +469,6 @@ pub fn path_and_query(link: &str) -> Option<String> {
 /// Checks a base URL: `https` anywhere, `http` on loopback only, nothing behind the port.
 pub fn base_url(text: &str) -> Result<Url, String> {
     let url = Url::parse(text).map_err(|error| format!("base_url `{text}` is no URL: {error}"))?;
-    let loopback = match url.host() {
-        Some(host) => {
-            let host = host.to_string();
-            host == "localhost"
-                || host.trim_matches(['[', ']']).parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
-        }
-        None => false,
-    };
     match url.scheme() {
         _ if !url.username().is_empty() || url.password().is_some() => {
             Err("base_url holds a user name or password; a key belongs into the account's key source".to_owned())
@@ -491,14 +477,29 @@ pub fn base_url(text: &str) -> Result<Url, String> {
             Err(format!("base_url `{text}` has a path; it replaces scheme, host and port only"))
         }
         "https" => Ok(url),
-        "http" if loopback => Ok(url),
+        "http" if is_loopback(&url) => Ok(url),
         "http" => Err(format!("base_url `{text}`: plain http would show the key to others; use https")),
         scheme => Err(format!("base_url `{text}`: `{scheme}` is neither https nor http")),
     }
 }
 
+/// The innermost cause of a failure, which is what a person can act on: the outer ones only name the address.
+pub(crate) fn innermost(error: &reqwest::Error) -> String {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(inner) = cause.source() {
+        cause = inner;
+    }
+    cause.to_string()
+}
+
+/// Whether an address is of this machine.
+pub(crate) fn is_loopback(url: &Url) -> bool {
+    let Some(host) = url.host().map(|host| host.to_string()) else { return false };
+    host == "localhost" || host.trim_matches(['[', ']']).parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
+}
+
 /// The shared clients, so that connections are reused between accounts. The one for loopback uses no proxy.
-fn client(loopback: bool) -> Result<Client, String> {
+pub(crate) fn client(loopback: bool) -> Result<Client, String> {
     static CLIENTS: [OnceLock<Result<Client, String>>; 2] = [const { OnceLock::new() }; 2];
     CLIENTS[usize::from(loopback)].get_or_init(|| build_client(loopback)).clone()
 }
@@ -593,7 +594,7 @@ fn plain_excerpt(body: &[u8]) -> Option<String> {
 }
 
 /// Retry-After as seconds or as a date.
-fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
+pub(crate) fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if let Ok(seconds) = value.parse::<u64>() {
         return Some(Duration::from_secs(seconds.min(24 * 3600)));

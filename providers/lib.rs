@@ -1,5 +1,7 @@
 //! GPU rental providers: the domain model and one adapter for each provider's HTTP interface.
 //!
+//! [`channels`] are the services that messages go to: the same client, another sort of secret.
+//!
 //! This crate is at the bottom: it knows wires and words, and no screen, rule, database or config file.
 //!
 //! To add a provider:
@@ -11,6 +13,7 @@
 //!
 //! [`ssh`] is the exception: it has no wire of its own, and what it needs of the world comes by its `Shell`.
 
+pub mod channels;
 pub mod error;
 pub mod facts;
 pub mod gpu;

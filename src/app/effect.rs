@@ -110,6 +110,11 @@ pub enum Effect {
     OpenPage(String),
     /// Put a text into the clipboard, through the terminal.
     Copy(String),
+    /// Have the terminal tell a notice, as it does with those of programs; how that went is an event of the channel.
+    TellTerminal {
+        channel: String,
+        text: String,
+    },
     /// Lend the terminal to `ssh` until it ends.
     Ssh(Target),
     /// Lend the terminal to the editor, with the config.

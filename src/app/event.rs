@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::app::action::{Key, Mouse};
 use crate::rules::alerts::{Alert, Topic};
-use crate::rules::dispatch::Delivery;
+use crate::rules::dispatch::{Delivery, Message};
 use crate::rules::fleet::Trouble;
 use crate::rules::memory::{Collector, LedgerNotice, Memory, Owner};
 use crate::rules::plan::Plan;
@@ -98,6 +98,8 @@ pub enum WorldEvent {
     },
     /// How alerts stand in the ledger.
     AlertsRecalled(Vec<Alert>),
+    /// Messages that wait in the ledger, whoever wrote them.
+    MessagesRecalled(Vec<Message>),
     /// How it went to tell a channel.
     Sent {
         channel: String,
@@ -183,6 +185,11 @@ pub enum ViewEvent {
     Spend(Box<Answer>),
     /// The account that was offered could not be added.
     NotAdded(String),
+    /// The desktop does not take a notice: the terminal is to tell it. `text` is clean, and one line.
+    TellTerminal {
+        channel: String,
+        text: String,
+    },
     /// Whoever had the terminal has given it back: what went wrong, if anything did.
     Returned {
         from: Guest,

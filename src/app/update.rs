@@ -217,7 +217,7 @@ pub fn next_wake(state: &State, now: Timestamp) -> Option<Timestamp> {
         .chain(usage::next_wake(world, now))
         .chain(spend::billed_due(world, now))
         .chain(spend::totals_due(world))
-        .chain(world.alerting.dispatch.next_wake())
+        .chain(world.alerting.dispatch.next_wake().filter(|_| world.remembered && world.collects()))
         .chain(message)
         .chain(bright)
         .chain([now + AGES])

@@ -32,6 +32,7 @@ pub fn run(common: &Common, action: Action, args: &ActArgs) -> Result<Exit, Stop
         let mut errand = Errand::new(state, performer, inbox);
         errand.start();
         let exit = act(&mut errand, &setup, action, args).await;
+        errand.hear_channels(Errand::PATIENCE).await;
         errand.end();
         exit
     });

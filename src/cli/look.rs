@@ -34,6 +34,7 @@ pub fn visit_as<T>(
             Ok(()) => then(&mut errand).await,
             Err(error) => Err(Stop::failed(error)),
         };
+        errand.hear_channels(Errand::PATIENCE).await;
         let state = errand.end();
         done.map(|done| (done, state))
     });

@@ -10,6 +10,7 @@ mod demo;
 mod export;
 mod look;
 mod ls;
+mod notify;
 mod period;
 mod providers_list;
 mod screen;
@@ -120,6 +121,8 @@ pub enum Command {
     Start(ActArgs),
     /// Release an instance: it is deleted, and so is its own disk.
     Release(ActArgs),
+    /// Channels beyond the screen: which there are, and whether one takes a message.
+    Notify(notify::NotifyArgs),
     /// The providers, and what each can and cannot do.
     Providers(Output),
     /// The accounts of the config: reach, balance, number of instances.
@@ -208,6 +211,7 @@ fn dispatch(args: Args) -> Result<Exit, Stop> {
         Some(Command::Stop(act)) => act::run(&common, Action::Stop, &act),
         Some(Command::Start(act)) => act::run(&common, Action::Start, &act),
         Some(Command::Release(act)) => act::run(&common, Action::Release, &act),
+        Some(Command::Notify(args)) => notify::run(&common, &args),
         Some(Command::Providers(output)) => providers_list::run(output),
         Some(Command::Accounts(output)) => accounts::run(&common, output),
         Some(Command::Audit(output)) => audit::run(&common, output),

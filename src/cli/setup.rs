@@ -18,7 +18,7 @@ use crate::runtime::effects::Performer;
 use crate::runtime::keeper::Keeper;
 use crate::runtime::shell::OwnSsh;
 use crate::runtime::streams::{self, Streams};
-use crate::runtime::{Inbox, clock, preferences};
+use crate::runtime::{Inbox, Outbox, clock, preferences};
 use crate::ui::{Look, text};
 
 /// Everything that a command needs before it begins.
@@ -119,6 +119,7 @@ impl Setup {
         world.alerting.host.clone_from(&owner.host);
         world.alerting.on_screen = matches!(kind, Kind::Screen | Kind::Demo);
         world.alerting.silent = matches!(kind, Kind::OneShot | Kind::Probe);
+        world.alerting.dispatch.salt = salt(&owner);
         world.alerting.dispatch.rules = self.config.channels.iter().map(|channel| channel.rule.clone()).collect();
         world.use_zone(self.config.timezone.clone());
         let fixed = Fixed {
@@ -153,12 +154,17 @@ impl Setup {
             accounts,
             keeper,
             streams,
-            channels: Channels::new(outbox.clone()),
+            channels: self.channels(kind, outbox.clone()),
             outbox,
             read_only: self.read_only,
             preferences: kept,
         };
         Ok(Program { state: State { world, view, leaving: false }, performer, inbox })
+    }
+
+    /// The channels of the config.
+    pub fn channels(&self, kind: Kind, outbox: Outbox) -> Channels {
+        Channels::new(&self.config, self.language, kind == Kind::Screen, outbox)
     }
 
     /// The bindings with the wishes of the config.
@@ -236,7 +242,13 @@ pub fn log(state_dir: &Path) -> Option<tracing_appender::non_blocking::WorkerGua
     installed.ok().map(|()| guard)
 }
 
-fn host() -> String {
+/// What tells this process's messages from those of another one.
+fn salt(owner: &Owner) -> u16 {
+    let host = owner.host.bytes().fold(0_u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
+    (host.wrapping_add(owner.pid) & 0xffff) as u16
+}
+
+pub(super) fn host() -> String {
     providers::text::clean(&gethostname::gethostname().to_string_lossy())
 }
 

@@ -52,6 +52,8 @@ struct Teller {
     notices: Vec<LedgerNotice>,
     /// The open alerts, each by what names it, as they were told.
     alerts: BTreeMap<(Topic, Timestamp), Stage>,
+    /// The channels that take nothing, each with why.
+    failing: BTreeMap<String, String>,
 }
 
 impl Teller {
@@ -63,6 +65,7 @@ impl Teller {
             troubles: BTreeMap::new(),
             notices: Vec::new(),
             alerts: BTreeMap::new(),
+            failing: BTreeMap::new(),
         }
     }
 
@@ -96,6 +99,7 @@ impl Teller {
         }
         self.tell_collector(world.collector.as_ref());
         self.tell_alerts(&world.alerting.alerts);
+        self.tell_channels(world.alerting.dispatch.failing());
         for account in &world.fleet.accounts {
             let trouble = account.trouble.iter().map(|trouble| trouble.value.line());
             let bill = world.spending.billing.get(&account.name).and_then(|billing| billing.trouble.as_ref());
@@ -111,6 +115,17 @@ impl Teller {
                 self.say(format_args!("{name}: is well again"));
             }
         }
+    }
+
+    fn tell_channels<'a>(&mut self, failing: impl Iterator<Item = (&'a str, &'a str)>) {
+        let now: BTreeMap<String, String> = failing.map(|(name, why)| (name.to_owned(), why.to_owned())).collect();
+        for (name, why) in now.iter().filter(|(name, why)| self.failing.get(*name) != Some(why)) {
+            self.say(format_args!("channel {name}: takes nothing: {why}"));
+        }
+        for name in self.failing.keys().filter(|name| !now.contains_key(*name)) {
+            self.say(format_args!("channel {name}: is well again"));
+        }
+        self.failing = now;
     }
 
     fn tell_collector(&mut self, collector: Option<&Collector>) {

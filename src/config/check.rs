@@ -12,7 +12,7 @@ use rust_decimal::Decimal;
 
 use super::file::{Document, Mistake, Node, Section, did_you_mean, nearest, quote};
 use super::keys::KeySource;
-use super::{AccountConfig, Config, KeyWish, Notice, alerts, budget, idle, machine, pending};
+use super::{AccountConfig, Config, KeyWish, Notice, alerts, budget, channel, idle, machine, pending};
 use crate::rules::matcher::{Glob, LabelPattern, Matcher};
 use crate::rules::settings::ProjectRule;
 use crate::rules::spend::Fx;
@@ -125,13 +125,15 @@ fn sections(root: &Section<'_>, folder: &Path, registry: Registry) -> Checked {
     if let Some(section) = root.get("alerts").and_then(|node| node.section(alerts::ALERTS)) {
         alerts::limits(&section, &mut config.limits);
     }
-    for section in &tables(root, "notify", pending::NOTIFY) {
-        holds_secrets |= pending::notify(section, &mut names);
+    for section in &tables(root, "notify", channel::NOTIFY) {
+        let (channel, holds) = channel::channel(section, &mut names);
+        config.channels.extend(channel);
+        holds_secrets |= holds;
     }
     for section in &tables(root, "checkpoint", pending::CHECKPOINT) {
         pending::checkpoint(section, &mut names);
     }
-    for key in ["notify", "checkpoint"] {
+    for key in ["checkpoint"] {
         if let Some(node) = root.get(key) {
             config.notices.push(Notice::NotInForce { key, line: node.line() });
         }

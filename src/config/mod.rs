@@ -1,8 +1,8 @@
 //! The user's config file, checked, and what belongs to it: key sources, places on disk, the language.
 //!
 //! `file` knows the document and its places, `check` turns it into [`Config`], `pending` checks the sections
-//! that nothing acts on yet, `idle`, `machine`, `budget` and `alerts` have a kind of section each, `write` changes a
-//! budget in the file. Nothing here polls, draws or keeps a key: sources are read when they are asked.
+//! that nothing acts on yet, `idle`, `machine`, `budget`, `alerts` and `channel` have a kind of section each, `write`
+//! changes a budget in the file. Nothing here polls, draws or keeps a key: sources are read when they are asked.
 
 mod alerts;
 mod budget;
@@ -39,7 +39,7 @@ use crate::rules::settings::Rules;
 use crate::rules::spend::{Exchange, Fx};
 use crate::rules::streams::Consent;
 
-pub use channel::{ChannelConfig, ChannelKind};
+pub use channel::{ChannelConfig, ChannelKind, SecretSource};
 pub use file::Mistake;
 pub use keys::{KeyError, KeyErrorKind, KeySource};
 pub use language::{Language, UnknownLanguage};

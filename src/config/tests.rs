@@ -5,6 +5,7 @@ mod budgets;
 use rust_decimal::Decimal;
 
 use super::*;
+use crate::rules::alerts::Kind;
 use crate::rules::matcher::Matcher;
 use crate::rules::samples;
 use crate::rules::settings::Settings;
@@ -363,37 +364,6 @@ fn an_account_without_a_key_source_is_told_which_there_are() {
 }
 
 #[rstest]
-#[case("[[notify]]\nname = \"a\"\nkind = \"feishu\"\nurl_env = \"HOOK\"\nfrom = \"watch\"", "")]
-#[case("[[notify]]\nname = \"a\"\nkind = \"desktop\"", "")]
-#[case(
-    "[[notify]]\nname = \"a\"\nkind = \"slak\"\nurl_env = \"HOOK\"",
-    "3:8: notify[0].kind: `slak` is not known; did you mean `slack`?"
-)]
-#[case(
-    "[[notify]]\nname = \"a\"\nkind = \"slack\"",
-    "1:1: notify[0]: no address: name it with `url_env`, or write it as `url`"
-)]
-#[case(
-    "[[notify]]\nname = \"a\"\nkind = \"slack\"\nurl = \"https://h/x\"\nurl_env = \"HOOK\"",
-    "5:1: notify[0].url_env: two addresses, `url` and `url_env`; a channel has one"
-)]
-#[case(
-    "[[notify]]\nname = \"a\"\nkind = \"slack\"\nurl = \"http://h/TESTSECRET\"",
-    "4:7: notify[0].url: not an https address (plain http is for loopback only)"
-)]
-#[case("[[notify]]\nname = \"a\"\nkind = \"slack\"\nurl = \"http://127.0.0.1:9/x?y\"", "")]
-#[case(
-    "[[notify]]\nname = \"a\"\nkind = \"slack\"\nurl_env = \"https://h/TESTSECRET\"",
-    "4:11: notify[0].url_env: not the name of an environment variable, such as \"RUNPOD_API_KEY\"; the secret is its value"
-)]
-#[case(
-    "[[notify]]\nname = \"a\"\nkind = \"desktop\"\nfrom = \"screen\"",
-    "4:8: notify[0].from: `screen` is not known; there are: any, watch"
-)]
-#[case(
-    "[[notify]]\nname = \"a\"\nkind = \"desktop\"\n[[notify]]\nname = \"a\"\nkind = \"desktop\"",
-    "5:8: notify[1].name: `a` is the name of notify[0] already"
-)]
 #[case("[[checkpoint]]\nname = \"a\"\npaths = [\"/out\"]\nto = \"~/c\"\nevery = \"1h 30m\"", "")]
 #[case(
     "[[checkpoint]]\nname = \"a\"\npaths = []\nto = \"~/c\"\nevery = \"0m\"",
@@ -622,15 +592,129 @@ mod files {
         let (config, file) = load(format!("[[notify]]\nname = \"a\"\nkind = \"slack\"\n{line}\n"));
         let config = config.unwrap();
         assert!(!format!("{config:?}").contains("TESTSECRET"));
-        let told: Vec<String> = config.notices.iter().skip(1).map(Notice::to_string).collect();
+        let told: Vec<String> = config.notices.iter().map(Notice::to_string).collect();
         let expected = format!("{file}: mode 0644 lets others read the addresses in it; run: chmod 600 {file}");
         assert_eq!(told, if warned { vec![expected] } else { vec![] });
     }
 }
 
+#[rstest]
+#[case(
+    "[[notify]]\nname = \"a\"\nkind = \"slak\"\nurl_env = \"HOOK\"",
+    "3:8: notify[0].kind: `slak` is not known; did you mean `slack`?"
+)]
+#[case(
+    "[[notify]]\nname = \"a\"\nkind = \"slack\"",
+    "1:1: notify[0]: no address: name it with `url_env`, or write it as `url`"
+)]
+#[case(
+    "[[notify]]\nname = \"a\"\nkind = \"slack\"\nurl = \"https://h/x\"\nurl_env = \"HOOK\"",
+    "5:1: notify[0].url_env: two addresses, `url` and `url_env`; a channel has one"
+)]
+#[case(
+    "[[notify]]\nname = \"a\"\nkind = \"slack\"\nurl = \"http://h/TESTSECRET\"",
+    "4:7: notify[0].url: not an https address (plain http is for loopback only)"
+)]
+#[case(
+    "[[notify]]\nname = \"a\"\nkind = \"slack\"\nurl_env = \"https://h/TESTSECRET\"",
+    "4:11: notify[0].url_env: not the name of an environment variable, such as \"RUNPOD_API_KEY\"; the secret is its value"
+)]
+#[case(
+    "[[notify]]\nname = \"a\"\nkind = \"desktop\"\nfrom = \"screen\"",
+    "4:8: notify[0].from: `screen` is not known; there are: any, watch"
+)]
+#[case(
+    "[[notify]]\nname = \"a\"\nkind = \"desktop\"\n[[notify]]\nname = \"a\"\nkind = \"desktop\"",
+    "5:8: notify[1].name: `a` is the name of notify[0] already"
+)]
+#[case(
+    "[[notify]]\nname = \"a\"\nkind = \"telegram\"\nurl_env = \"HOOK\"",
+    "1:1: notify[0]: no `to`: the number of the chat, or \"@channel\""
+)]
+#[case(
+    "[[notify]]\nname = \"a\"\nkind = \"telegram\"\nurl = \"https://h/TESTSECRET\"\nto = \"1\"",
+    "4:7: notify[0].url: an address of Telegram ends with /bot<id>:<token>"
+)]
+#[case(
+    "[[notify]]\nname = \"a\"\nkind = \"slack\"\nurl_env = \"HOOK\"\nsecret = \"TESTSECRET\"\nto = \"1\"",
+    "5:1: notify[0].secret: only feishu and dingtalk are signed, and ntfy has a token; leave this out\n6:1: notify[0].to: only telegram wants to know to whom; leave this out"
+)]
+#[case(
+    "[[notify]]\nname = \"a\"\nkind = \"feishu\"\nurl_env = \"HOOK\"\nsecret = \"TESTSECRET\"\nsecret_env = \"S\"",
+    "6:1: notify[0].secret_env: two secrets, `secret` and `secret_env`; a channel has one"
+)]
+#[case(
+    "[[notify]]\nname = \"a\"\nkind = \"command\"",
+    "1:1: notify[0]: no `command`: the program and its arguments, as a list"
+)]
+#[case(
+    "[[notify]]\nname = \"a\"\nkind = \"command\"\ncommand = \"notify.sh gpu\"",
+    "4:11: notify[0].command: a list of the program and its arguments, such as [\"notify.sh\", \"gpu\"]; there is no shell"
+)]
+#[case(
+    "[[notify]]\nname = \"a\"\nkind = \"command\"\ncommand = []",
+    "4:11: notify[0].command: no program; the first of the list is the one that is run"
+)]
+#[case(
+    "[[notify]]\nname = \"a\"\nkind = \"desktop\"\nurl_env = \"HOOK\"\ncommand = [\"x\"]",
+    "4:1: notify[0].url_env: only a service has an address; leave this out\n5:1: notify[0].command: only a channel of the kind `command` runs one; leave this out"
+)]
+#[case(
+    "[[notify]]\nname = \"a\"\nkind = \"desktop\"\nalerts = [\"idle\", \"runnway\"]\nactions = \"yes\"\nlanguage = \"fr\"",
+    "4:19: notify[0].alerts[1]: `runnway` is not known; did you mean `runway`?\n5:11: notify[0].actions: expected true or false, found text\n6:12: notify[0].language: `fr` is not known; there are: en, zh-CN"
+)]
+fn a_mistake_in_a_channel_is_told_and_quotes_no_secret(#[case] text: &str, #[case] expected: &str) {
+    let told = mistakes(text);
+    assert_eq!(told, expected);
+    assert!(!told.contains("TESTSECRET"), "{told}");
+}
+
+#[test]
+fn channels_are_read() {
+    let text = r#"
+[[notify]]
+name = "ops"
+kind = "feishu"
+url = "https://open.feishu.cn/open-apis/bot/v2/hook/TESTSECRET"
+secret_env = "FEISHU_SECRET"
+from = "watch"
+alerts = ["runway", "not_done"]
+actions = true
+language = "zh-CN"
+[[notify]]
+name = "chat"
+kind = "telegram"
+url_env = "TELEGRAM"
+to = " -100200 "
+[[notify]]
+name = "mine"
+kind = "command"
+command = ["notify.sh", "a b", ""]
+[[notify]]
+name = "desk"
+kind = "desktop"
+"#;
+    let config = parse(text).unwrap();
+    assert!(config.notices.is_empty() && !format!("{config:?}").contains("TESTSECRET"));
+    let [ops, chat, mine, desk] = &config.channels[..] else { panic!("{:?}", config.channels) };
+    let kinds = [ops, chat, mine, desk].map(|channel| channel.kind.word());
+    assert_eq!(kinds, ["feishu", "telegram", "command", "desktop"]);
+    assert_eq!(ops.rule.kinds, Some(vec![Kind::Runway, Kind::NotDone]));
+    assert!(ops.rule.watch_only && ops.rule.actions && !chat.rule.watch_only && !chat.rule.actions);
+    assert_eq!((ops.language, chat.language, &chat.rule.kinds), (Some(Language::Chinese), None, &None));
+    assert_eq!(
+        (chat.to.as_deref(), &mine.argv[..]),
+        (Some("-100200"), &["notify.sh", "a b", ""].map(String::from)[..])
+    );
+    let environment = |name: &str| (name == "TELEGRAM").then(|| OsString::from("https://h/botx"));
+    assert!(chat.address.as_ref().unwrap().read(&environment).is_ok());
+    let missing = ops.secret.as_ref().unwrap().read(&environment).unwrap_err();
+    assert_eq!(missing, "the environment variable FEISHU_SECRET is not set");
+}
+
 mod example {
     use super::*;
-    use crate::config::{alerts, budget, check, idle, machine, pending};
+    use crate::config::{alerts, budget, channel, check, idle, machine, pending};
 
     /// The example with every commented line in force.
     fn uncommented() -> String {
@@ -653,10 +737,11 @@ mod example {
         assert_eq!(config.accounts.len(), 4);
         assert_eq!(config.timezone_name, "Asia/Shanghai");
         let told: Vec<_> = config.notices.iter().map(Notice::to_string).collect();
-        assert_eq!(told.len(), 2, "{told:?}");
+        assert_eq!(told.len(), 1, "{told:?}");
         assert_eq!(config.budgets.len(), 2);
         let burn = Rate::per_hour(dec("20"), Currency::USD);
         assert_eq!(config.limits, Limits { burn, awake: config.limits.awake, ..Limits::default() });
+        assert_eq!(config.channels.len(), 4);
     }
 
     #[test]
@@ -676,7 +761,7 @@ mod example {
             budget::PERIOD,
             budget::SCOPE,
             alerts::ALERTS,
-            pending::NOTIFY,
+            channel::NOTIFY,
             pending::CHECKPOINT,
         ];
         for key in sections.into_iter().flatten() {

@@ -1,7 +1,11 @@
 //! What is told to channels beyond the screen: a queue a channel, kept in the ledger, so that a message outlives a
 //! crash and is sent once.
+//!
+//! A message is written down before it is sent, as begun before the request, and as sent after the answer. A crash
+//! between those two leaves open whether it arrived: it is sent again and says so. All that waits for a channel goes out
+//! together, one parcel at a time, and no channel waits for another.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use jiff::{SignedDuration, Timestamp};
 use providers::model::Action;
@@ -9,6 +13,19 @@ use providers::money::Rate;
 use serde::{Deserialize, Serialize};
 
 use super::alerts::{Kind, Matter, Told};
+
+/// The first wait after a failure; each next one doubles it.
+const FIRST_WAIT: SignedDuration = SignedDuration::from_secs(5);
+/// The longest of them.
+const LONGEST_WAIT: SignedDuration = SignedDuration::from_mins(15);
+/// What was not taken for so long is no news any more.
+const TOO_OLD: SignedDuration = SignedDuration::from_hours(24);
+/// After so many failures in a row a channel is said to fail.
+const FAILS_AFTER: u32 = 3;
+/// So many messages that are done with are known, so that an old reading of the ledger brings none of them back.
+const DONE: usize = 1000;
+/// Numbers are microseconds with room below, for who made them.
+const SALTS: i64 = 1 << 10;
 
 /// What the config says about a channel, but for how it is reached.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,6 +39,8 @@ pub struct ChannelRule {
     pub actions: bool,
     /// The least time between two messages.
     pub pace: SignedDuration,
+    /// So many pieces of news go out together at the most.
+    pub at_once: usize,
 }
 
 /// What a message tells.
@@ -52,6 +71,9 @@ pub struct Message {
     /// The host that noticed it.
     pub host: String,
     pub state: MessageState,
+    /// It was sent before, and nobody knows whether it arrived.
+    #[serde(default)]
+    pub again: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -76,6 +98,8 @@ pub enum Delivery {
     Later {
         wait: Option<SignedDuration>,
         why: String,
+        /// It may have arrived all the same.
+        perhaps: bool,
     },
     /// It will never be taken.
     Refused {
@@ -94,47 +118,240 @@ pub struct Parcel {
 #[derive(Clone, Debug, Default)]
 pub struct Dispatch {
     pub rules: Vec<ChannelRule>,
-    queue: BTreeMap<String, Vec<Message>>,
+    /// Tells this process's messages from those that another one makes at the same moment.
+    pub salt: u16,
+    queues: BTreeMap<String, Queue>,
+    last_id: i64,
+    done: VecDeque<i64>,
+    /// Messages that were given up and are not written down yet.
+    unkept: Vec<Message>,
+}
+
+/// What a channel is still to be told, and how it fares.
+#[derive(Clone, Debug, Default)]
+struct Queue {
+    /// The oldest first.
+    waiting: VecDeque<Message>,
+    /// Sent, and not answered yet.
+    under_way: Vec<Message>,
+    /// When the last one was sent or answered, and until when nothing is sent.
+    pause: Option<(Timestamp, Timestamp)>,
+    /// In a row.
+    failures: u32,
+    refused: bool,
+    /// Why the last one failed; `None` after a delivery.
+    trouble: Option<String>,
+}
+
+impl Queue {
+    /// Nothing more is sent for a time from now on.
+    fn pause(&mut self, now: Timestamp, wait: SignedDuration) {
+        self.pause = Some((now, now.checked_add(wait).unwrap_or(Timestamp::MAX)));
+    }
+
+    fn is_free(&self, now: Timestamp) -> bool {
+        // A pause that begins in the future means that the clock was set back.
+        self.pause.is_none_or(|(from, until)| now >= until || now < from)
+    }
 }
 
 impl Dispatch {
-    /// What the ledger holds unsent.
+    /// What the ledger holds unsent. What is under way stays so.
     pub fn remember(&mut self, messages: Vec<Message>) {
-        self.queue.clear();
+        self.queues.values_mut().for_each(|queue| queue.waiting.clear());
         for message in messages {
-            self.queue.entry(message.channel.clone()).or_default().push(message);
+            self.take_in(message);
         }
+    }
+
+    /// What others wrote down for us to send, while we collect.
+    pub fn join(&mut self, messages: Vec<Message>) {
+        for message in messages.into_iter().filter(|message| message.state == MessageState::Queued) {
+            self.take_in(message);
+        }
+    }
+
+    fn take_in(&mut self, mut message: Message) {
+        let queue = self.queues.entry(message.channel.clone()).or_default();
+        let known = queue.waiting.iter().chain(&queue.under_way).any(|known| known.id == message.id);
+        if known || self.done.contains(&message.id) {
+            return;
+        }
+        // Also where the clock was set back since.
+        self.last_id = self.last_id.max(message.id);
+        message.again |= message.state == MessageState::Sending;
+        let at = queue.waiting.partition_point(|other| other.id < message.id);
+        queue.waiting.insert(at, message);
     }
 
     /// Makes messages of what is to be told: they are to be written down before they are sent.
     pub fn tell(&mut self, told: &[Told], screen: bool, host: &str, now: Timestamp) -> Vec<Message> {
-        let _ = (told, screen, host, now);
-        Vec::new()
+        let mut messages = Vec::new();
+        for told in told {
+            let (Told::Fired(alert) | Told::Resolved(alert)) = told;
+            let matter = &alert.matter;
+            let news = match told {
+                Told::Fired(_) => News::Fired(matter.clone()),
+                // That something happened is not over one day.
+                Told::Resolved(_) if matter.is_event() => continue,
+                Told::Resolved(_) => News::Resolved(matter.clone()),
+            };
+            let wants = |rule: &ChannelRule| {
+                // What a channel does not take is no news for itself.
+                let itself = matches!(matter, Matter::Channel { name, .. } if *name == rule.name);
+                !itself && rule.kinds.as_ref().is_none_or(|kinds| kinds.contains(&matter.kind()))
+            };
+            messages.extend(self.make(&news, wants, screen, host, now));
+        }
+        messages
+    }
+
+    /// The same of something that somebody did.
+    pub fn tell_deed(&mut self, news: &News, screen: bool, host: &str, now: Timestamp) -> Vec<Message> {
+        self.make(news, |rule| rule.actions, screen, host, now)
+    }
+
+    fn make(
+        &mut self,
+        news: &News,
+        wants: impl Fn(&ChannelRule) -> bool,
+        screen: bool,
+        host: &str,
+        now: Timestamp,
+    ) -> Vec<Message> {
+        let mut messages = Vec::new();
+        for rule in self.rules.iter().filter(|rule| !(rule.watch_only && screen) && wants(rule)) {
+            let salt = i64::from(self.salt) % SALTS;
+            let id = (now.as_microsecond() * SALTS + salt).max(self.last_id + SALTS);
+            self.last_id = id;
+            let message = Message {
+                id,
+                channel: rule.name.clone(),
+                news: news.clone(),
+                made_at: now,
+                host: host.to_owned(),
+                state: MessageState::Queued,
+                again: false,
+            };
+            self.queues.entry(rule.name.clone()).or_default().waiting.push_back(message.clone());
+            messages.push(message);
+        }
+        messages
     }
 
     /// What is due to be sent. Each parcel's messages are to be written down as `Sending` first.
     pub fn due(&mut self, now: Timestamp) -> Vec<Parcel> {
-        let _ = now;
-        Vec::new()
+        self.give_up_old(now);
+        let mut parcels = Vec::new();
+        for rule in &self.rules {
+            let Some(queue) = self.queues.get_mut(&rule.name) else { continue };
+            if queue.waiting.is_empty() || !queue.under_way.is_empty() || !queue.is_free(now) {
+                continue;
+            }
+            let count = rule.at_once.clamp(1, queue.waiting.len());
+            queue.under_way = queue.waiting.drain(..count).collect();
+            queue.under_way.iter_mut().for_each(|message| message.state = MessageState::Sending);
+            queue.pause(now, rule.pace);
+            parcels.push(Parcel { channel: rule.name.clone(), messages: queue.under_way.clone() });
+        }
+        parcels
+    }
+
+    /// What a channel did not take for a day is not told any more, also where the config has no such channel now.
+    fn give_up_old(&mut self, now: Timestamp) {
+        for (channel, queue) in &mut self.queues {
+            let old = |message: &Message| now.duration_since(message.made_at) >= TOO_OLD;
+            let rule = self.rules.iter().any(|rule| rule.name == *channel);
+            let why = match &queue.trouble {
+                _ if !rule => "not in the config any more".to_owned(),
+                Some(why) => format!("not taken for 24 h: {why}"),
+                None => "not sent for 24 h".to_owned(),
+            };
+            while let Some(mut message) = queue.waiting.pop_front_if(|message| old(message)) {
+                message.state = MessageState::Dropped { why: why.clone() };
+                self.done.push_back(message.id);
+                self.unkept.push(message);
+            }
+        }
+        self.forget_done();
+    }
+
+    /// Messages that were given up, as they are to be written down.
+    pub fn take_unkept(&mut self) -> Vec<Message> {
+        std::mem::take(&mut self.unkept)
     }
 
     /// How a parcel fared. Returns the messages as they are to be written down.
     pub fn answered(&mut self, channel: &str, delivery: Delivery, now: Timestamp) -> Vec<Message> {
-        let _ = (channel, delivery, now);
-        Vec::new()
+        let Some(queue) = self.queues.get_mut(channel) else { return Vec::new() };
+        let mut messages = std::mem::take(&mut queue.under_way);
+        if messages.is_empty() {
+            return messages;
+        }
+        let pace = self.rules.iter().find(|rule| rule.name == channel).map_or(FIRST_WAIT, |rule| rule.pace);
+        let mut wait = pace;
+        match delivery {
+            Delivery::Delivered => {
+                messages.iter_mut().for_each(|message| message.state = MessageState::Sent);
+                (queue.failures, queue.refused, queue.trouble) = (0, false, None);
+            }
+            Delivery::Refused { why } => {
+                messages.iter_mut().for_each(|message| message.state = MessageState::Dropped { why: why.clone() });
+                (queue.refused, queue.trouble) = (true, Some(why));
+            }
+            Delivery::Later { wait: asked, why, perhaps } => {
+                for message in &mut messages {
+                    message.state = MessageState::Queued;
+                    message.again |= perhaps;
+                }
+                messages.iter().rev().for_each(|message| queue.waiting.push_front(message.clone()));
+                wait = wait.max(back_off(queue.failures)).max(asked.unwrap_or_default());
+                queue.failures = queue.failures.saturating_add(1);
+                queue.trouble = Some(why);
+            }
+        }
+        queue.pause(now, wait);
+        let done = messages.iter().filter(|message| message.state != MessageState::Queued).map(|message| message.id);
+        self.done.extend(done);
+        self.forget_done();
+        messages
+    }
+
+    fn forget_done(&mut self) {
+        let surplus = self.done.len().saturating_sub(DONE);
+        self.done.drain(..surplus);
     }
 
     /// The channels that do not take what they are told, each with why.
     pub fn failing(&self) -> impl Iterator<Item = (&str, &str)> {
-        std::iter::empty()
+        let queues = self.rules.iter().filter_map(|rule| self.queues.get_key_value(&rule.name));
+        queues
+            .filter(|(_, queue)| queue.failures >= FAILS_AFTER || queue.refused)
+            .filter_map(|(name, queue)| Some((name.as_str(), queue.trouble.as_deref()?)))
     }
 
     /// Nothing was sent that is not answered yet.
     pub fn awaits_nothing(&self) -> bool {
-        true
+        self.queues.values().all(|queue| queue.under_way.is_empty())
     }
 
+    /// When something is due to be sent, which may be long ago; `None` while nothing waits, or waits for an answer only.
     pub fn next_wake(&self) -> Option<Timestamp> {
-        None
+        let queues = self.rules.iter().filter_map(|rule| self.queues.get(&rule.name));
+        queues
+            .filter(|queue| queue.under_way.is_empty())
+            .filter_map(|queue| Some((queue.waiting.front()?, queue.pause)))
+            .map(|(first, pause)| pause.map_or(first.made_at, |(_, until)| until))
+            .min()
     }
 }
+
+/// The wait after so many failures before this one.
+fn back_off(failures: u32) -> SignedDuration {
+    let doubled = FIRST_WAIT.checked_mul(1 << failures.min(16));
+    doubled.map_or(LONGEST_WAIT, |wait| wait.min(LONGEST_WAIT))
+}
+
+#[cfg(test)]
+#[path = "dispatch_tests.rs"]
+mod tests;

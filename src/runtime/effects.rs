@@ -74,6 +74,7 @@ impl Performer {
             | Effect::Repaint
             | Effect::Suspend
             | Effect::Copy(_)
+            | Effect::TellTerminal { .. }
             | Effect::EditConfig
             | Effect::Ssh(_)) => {
                 return Some(effect);

@@ -1,11 +1,16 @@
 //! The same loop without a screen: for one command, until a condition holds, or until a signal.
 
+use std::time::Duration;
+
 use super::effects::Performer;
 use super::ending::Ending;
 use super::keeper::Keeper;
 use super::{Inbox, clock, crash, wait_until};
 use crate::app::event::WorldEvent;
 use crate::app::{self, Event, State};
+
+/// So long a channel is waited for at the end.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// A program state that runs without a screen.
 pub struct Errand {
@@ -15,6 +20,9 @@ pub struct Errand {
 }
 
 impl Errand {
+    /// So long a command waits for what channels answer to what it told them.
+    pub const PATIENCE: Duration = Duration::from_secs(5);
+
     pub fn new(state: State, performer: Performer, inbox: Inbox) -> Self {
         crash::install();
         Errand { state, performer, inbox }
@@ -86,6 +94,21 @@ impl Errand {
         }
         let effects = app::update::leave_now(&mut self.state, clock::now());
         effects.into_iter().for_each(|effect| drop(self.performer.perform(effect)));
+        self.hear_channels(LAST_WORDS).await;
         Ok(())
+    }
+
+    /// Waits for what channels answer to what was sent, but not for long: without an answer it would be sent again.
+    pub async fn hear_channels(&mut self, longest: Duration) {
+        let hearing = async {
+            while !self.state.world.alerting.dispatch.awaits_nothing() {
+                let Some(event) = self.inbox.next().await else { return };
+                if matches!(event, Event::World(WorldEvent::Sent { .. })) {
+                    self.take(event);
+                }
+            }
+        };
+        // What does not answer is said to be there perhaps, next time.
+        drop(tokio::time::timeout(longest, hearing).await);
     }
 }

@@ -41,6 +41,9 @@ const CLOCK_STEP: SignedDuration = SignedDuration::from_mins(1);
 /// Called on the ledger's thread when a step is on disk.
 pub type OnDisk = Box<dyn FnOnce() + Send>;
 
+/// Called there when messages are on disk, or could not be written: then with the reason.
+pub type Written = Box<dyn FnOnce(Result<(), String>) + Send>;
+
 enum Work {
     Claim,
     Recall,
@@ -52,7 +55,7 @@ enum Work {
     KeepAlerts(Vec<Alert>, Vec<Message>),
     RecallAlerts,
     /// Messages that are about to be sent, and what is to be done once that is on disk.
-    Sending(Vec<Message>, OnDisk),
+    Sending(Vec<Message>, Written),
     KeepBilled(Billed),
     Assign(Vec<Assignment>),
     MarkWaste(Vec<Marking>),
@@ -164,9 +167,9 @@ impl Keeper {
     pub fn recall_alerts(&self) {
         self.put(Work::RecallAlerts);
     }
-    /// Writes down that messages are about to be sent; `then` is called once that is on disk, and not at all when it
+    /// Writes down that messages are about to be sent; `then` is called once that is on disk, or with the reason why it
     /// could not be written.
-    pub fn sending(&self, messages: Vec<Message>, then: OnDisk) {
+    pub fn sending(&self, messages: Vec<Message>, then: Written) {
         self.put(Work::Sending(messages, then));
     }
     pub fn keep_billed(&self, account: AccountName, from: Timestamp, to: Timestamp, lines: Vec<BilledLine>) {
@@ -357,9 +360,10 @@ impl Desk {
                 }
                 Work::RecallAlerts => self.recall_alerts(),
                 Work::Sending(messages, then) => {
-                    match self.open_ledger().and_then(|ledger| ledger.keep_messages(&messages)) {
-                        Ok(()) => then(),
-                        Err(error) => self.not_written("a message", error),
+                    let written = self.open_ledger().and_then(|ledger| ledger.keep_messages(&messages));
+                    then(written.as_ref().map(drop).map_err(ToString::to_string));
+                    if let Err(error) = written {
+                        self.not_written("a message", error);
                     }
                 }
                 Work::KeepBilled(billed) => self.keep(Entry::Billed(billed)),
@@ -497,9 +501,15 @@ impl Desk {
     }
 
     fn recall_alerts(&mut self) {
-        match self.ledger.as_mut().map(|ledger| ledger.alerts()) {
+        match self.ledger.as_mut().map(|ledger| Ok::<_, LedgerError>((ledger.alerts()?, ledger.messages()?))) {
             None => {}
-            Some(Ok(alerts)) => self.outbox.put(Event::World(WorldEvent::AlertsRecalled(alerts))),
+            Some(Ok((alerts, messages))) => {
+                self.outbox.put(Event::World(WorldEvent::AlertsRecalled(alerts)));
+                // A command beside us may have left some to be sent.
+                if !messages.is_empty() {
+                    self.outbox.put(Event::World(WorldEvent::MessagesRecalled(messages)));
+                }
+            }
             Some(Err(error)) => tracing::error!(%error, "the alerts cannot be read"),
         }
     }

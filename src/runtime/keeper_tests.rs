@@ -342,3 +342,20 @@ async fn an_audit_without_a_ledger_is_an_error() {
     desk(None, owner(1), outbox).serve(todo);
     assert!(asked.await.unwrap().is_err());
 }
+
+/// The answer comes in any case: a channel that waited for it for ever would never be told anything again.
+#[test]
+fn a_message_that_cannot_be_written_down_is_said_so() {
+    let dir = folder();
+    let (ledger, _) = Ledger::open(dir.path(), at("10:00")).unwrap();
+    let expected = [(Some(ledger), Ok(())), (None, Err("the ledger cannot be written: it could not be opened"))];
+    for (ledger, expected) in expected {
+        let (_inbox, outbox) = Inbox::new();
+        let (work, todo) = mpsc::channel();
+        let (tell, told) = mpsc::channel();
+        work.send(Work::Sending(vec![], Box::new(move |written| tell.send(written).unwrap()))).unwrap();
+        work.send(Work::End { release: false }).unwrap();
+        desk(ledger, owner(std::process::id()), outbox).serve(todo);
+        assert_eq!(told.try_recv().unwrap(), expected.map_err(str::to_owned));
+    }
+}

@@ -18,6 +18,7 @@ use super::{Inbox, clock, crash, wait_until};
 use crate::app::event::{Guest, ViewEvent, WorldEvent};
 use crate::app::{self, Effect, Event, State};
 use crate::config::Config;
+use crate::rules::dispatch::Delivery;
 use crate::ui::Look;
 use crate::ui::theme::Colours;
 
@@ -193,6 +194,19 @@ impl Desk<'_> {
                 self.repaint(state)?;
             }
             Effect::Copy(text) => terminal::copy(&text)?,
+            Effect::TellTerminal { channel, text } => {
+                let delivery = match &self.lent {
+                    None => {
+                        terminal::tell(&text)?;
+                        Delivery::Delivered
+                    }
+                    Some(_) => {
+                        let why = "another program has the terminal".to_owned();
+                        Delivery::Later { wait: None, why, perhaps: false }
+                    }
+                };
+                performer.outbox.put(Event::World(WorldEvent::Sent { channel, delivery }));
+            }
             Effect::Ssh(target) => {
                 self.lend(Guest::Ssh, || Lent::to_ssh(performer.streams.shell(&target)), performer).await?;
             }

@@ -137,6 +137,25 @@ pub fn copy(text: &str) -> io::Result<()> {
     execute!(io::stdout(), CopyToClipboard::to_clipboard_from(text))
 }
 
+/// Has the terminal tell a notice, one clean line, as the terminals of `TERM` know it.
+pub fn tell(text: &str) -> io::Result<()> {
+    let variable = |name: &str| std::env::var(name).unwrap_or_default();
+    let sequence = notice(text, &variable("TERM"), !variable("TMUX").is_empty());
+    let mut out = io::stdout();
+    out.write_all(sequence.as_bytes())?;
+    out.flush()
+}
+
+/// OSC 777 where that alone is known, else OSC 9; handed through `tmux`, which would swallow it.
+fn notice(text: &str, term: &str, tmux: bool) -> String {
+    let rather_777 = ["foot", "rxvt"].iter().any(|name| term.starts_with(name));
+    let sequence = match rather_777 {
+        true => format!("\x1b]777;notify;rentop;{text}\x07"),
+        false => format!("\x1b]9;{text}\x07"),
+    };
+    if tmux { format!("\x1bPtmux;{}\x1b\\", sequence.replace('\x1b', "\x1b\x1b")) } else { sequence }
+}
+
 /// Switches off what a program may have left on that was killed: the other screen, margins, drawn
 /// characters instead of letters, colours, insert mode, application keys, the mouse, focus.
 #[cfg(unix)]
@@ -284,6 +303,18 @@ mod tests {
 
     fn key(c: char, repeat: bool) -> Option<ViewEvent> {
         Some(ViewEvent::Key(Key { repeat, ..Key::char(c) }))
+    }
+
+    #[test]
+    fn a_notice_is_told_as_the_terminal_knows_it() {
+        for (term, tmux, expected) in [
+            ("xterm-256color", false, "\x1b]9;rentop: idle\x07"),
+            ("foot", false, "\x1b]777;notify;rentop;rentop: idle\x07"),
+            ("rxvt-unicode-256color", false, "\x1b]777;notify;rentop;rentop: idle\x07"),
+            ("tmux-256color", true, "\x1bPtmux;\x1b\x1b]9;rentop: idle\x07\x1b\\"),
+        ] {
+            assert_eq!(notice("rentop: idle", term, tmux), expected, "{term}");
+        }
     }
 
     /// TUI-05: a key's release is no second press.

@@ -2,6 +2,7 @@
 //! value: a text that is missing does not compile.
 
 mod alerts;
+mod channel;
 mod chinese;
 mod english;
 mod tables;
@@ -31,6 +32,7 @@ use crate::rules::saga::Outcome;
 
 pub use super::language::Language;
 pub use alerts::alert_line;
+pub use channel::channel_text;
 pub use tables::{Below, Head};
 pub use usage::OfUse;
 pub use words::{Phrase, Word};

@@ -75,7 +75,12 @@ impl Drive {
             accounts: Accounts::new([config]),
             keeper,
             streams: Streams::new(Default::default(), outbox.clone()),
-            channels: Channels::new(outbox.clone()),
+            channels: Channels::new(
+                &rentop::config::Config::default(),
+                rentop::config::Language::English,
+                false,
+                outbox.clone(),
+            ),
             outbox,
             read_only: locks.whole,
             preferences: None,

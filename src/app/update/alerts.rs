@@ -8,7 +8,7 @@ use crate::app::effect::Effect;
 use crate::app::event::Intent;
 use crate::app::state::{State, World};
 use crate::rules::alerts::{Alert, Stage};
-use crate::rules::dispatch::Delivery;
+use crate::rules::dispatch::{Delivery, News};
 
 /// How often it is looked for what is worth an alert, when nothing calls for it.
 const LOOK: SignedDuration = SignedDuration::from_secs(10);
@@ -43,16 +43,24 @@ fn look(world: &mut World, now: Timestamp) {
     alerting.unkept.extend(messages);
 }
 
+/// Tells that something was done.
+pub(super) fn tell_deed(world: &mut World, news: &News, now: Timestamp) {
+    let alerting = &mut world.alerting;
+    let messages = alerting.dispatch.tell_deed(news, alerting.on_screen, &alerting.host, now);
+    alerting.unkept.extend(messages);
+}
+
 /// Writes down what is new, and sends what is due.
 fn write_down(world: &mut World, mut effects: Vec<Effect>, now: Timestamp) -> Vec<Effect> {
+    let due = if world.collects() && !world.alerting.silent { world.alerting.dispatch.due(now) } else { Vec::new() };
     let alerting = &mut world.alerting;
-    let (alerts, messages) = (alerting.alerts.take_unkept(), std::mem::take(&mut alerting.unkept));
+    let (alerts, mut messages) = (alerting.alerts.take_unkept(), std::mem::take(&mut alerting.unkept));
+    messages.extend(alerting.dispatch.take_unkept());
+    // Before they are sent, which is written down after it.
     if !alerts.is_empty() || !messages.is_empty() {
         effects.push(Effect::KeepAlerts { alerts, messages });
     }
-    if world.collects() && !world.alerting.silent {
-        effects.extend(world.alerting.dispatch.due(now).into_iter().map(Effect::Send));
-    }
+    effects.extend(due.into_iter().map(Effect::Send));
     effects
 }
 

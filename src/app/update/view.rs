@@ -49,6 +49,7 @@ pub fn update(state: &mut State, event: ViewEvent, now: Timestamp) -> Vec<Effect
             state.view.spend.answered(&answer);
             vec![]
         }
+        ViewEvent::TellTerminal { channel, text } => vec![Effect::TellTerminal { channel, text }],
         ViewEvent::NotAdded(error) => {
             say(&mut state.view, Msg::NotAdded { error }, now);
             vec![]

@@ -12,6 +12,7 @@ use crate::app::effect::Effect;
 use crate::app::event::{Intent, WorldEvent};
 use crate::app::message::Msg;
 use crate::app::state::{BRIGHT, World};
+use crate::rules::dispatch::News;
 use crate::rules::fleet::{Account, Consequence, Known, Trouble};
 use crate::rules::memory::{AccountMemory, Collector, Keep, LedgerNotice, Memory, Owner};
 use crate::rules::plan::{Hindrance, Plan};
@@ -85,6 +86,12 @@ pub fn update(world: &mut World, event: WorldEvent, now: Timestamp) -> Vec<Effec
         WorldEvent::UsageRecalled { entries, rest, peaks } => usage::recalled(world, &entries, rest, peaks, now),
         WorldEvent::AlertsRecalled(alerts) => {
             alerts::recalled(world, alerts);
+            vec![]
+        }
+        WorldEvent::MessagesRecalled(messages) => {
+            if world.collects() && world.remembered {
+                world.alerting.dispatch.join(messages);
+            }
             vec![]
         }
         WorldEvent::Sent { channel, delivery } => alerts::sent(world, &channel, delivery, now),
@@ -563,6 +570,11 @@ pub fn advance(world: &mut World, op: OpId, input: Input, now: Timestamp) -> Vec
     let orders = operation.advance(input, now);
     if let (false, Step::Ended { outcome, .. }) = (was_ended, &operation.step) {
         let (name, action, outcome) = (operation.target.name.clone(), operation.action, outcome.clone());
+        if matches!(outcome, Outcome::Done { .. }) {
+            let (by, saves) = (operation.by.clone(), operation.target.saves());
+            let news = News::Acted { by, action, name: name.clone(), saves };
+            alerts::tell_deed(world, &news, now);
+        }
         world.news.push(match outcome {
             Outcome::NotSent(crate::rules::saga::NotSent::TakenBack) => Msg::TakenBack { name },
             outcome => Msg::Ended { name, action, outcome },

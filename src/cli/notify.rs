@@ -1,0 +1,133 @@
+//! `rentop notify`: which channels there are, and whether one takes a message.
+
+use clap::Subcommand;
+use serde::Serialize;
+
+use super::setup::{self, Kind, Setup};
+use super::table::{Table, print_json};
+use super::{Common, Exit, Output, Stop, tell, warn};
+use crate::rules::dispatch::{Delivery, Message, MessageState, News};
+use crate::runtime::{Inbox, clock};
+
+#[derive(Clone, Debug, clap::Args)]
+pub struct NotifyArgs {
+    #[command(subcommand)]
+    command: NotifyCommand,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+enum NotifyCommand {
+    /// Send a test message now, past every queue, and say how the channel answered.
+    Test {
+        /// The channel's name in the config.
+        name: String,
+    },
+    /// The channels of the config.
+    List(Output),
+}
+
+#[derive(Serialize)]
+struct Listing {
+    schema: &'static str,
+    channels: Vec<Line>,
+}
+
+/// Nothing in it is a secret: an address is named by where it stands.
+#[derive(Serialize)]
+struct Line {
+    channel: String,
+    kind: &'static str,
+    /// `any` or `watch`.
+    from: &'static str,
+    /// `null` for all.
+    alerts: Option<Vec<&'static str>>,
+    actions: bool,
+    /// `null` for the person's own.
+    language: Option<&'static str>,
+    /// The variable that holds the address, or that it stands in the config; `null` where there is none.
+    address: Option<String>,
+}
+
+pub fn run(common: &Common, args: &NotifyArgs) -> Result<Exit, Stop> {
+    let setup = Setup::read(common)?;
+    match &args.command {
+        NotifyCommand::Test { name } => test(&setup, name),
+        NotifyCommand::List(output) => list(&setup, *output),
+    }
+}
+
+fn test(setup: &Setup, name: &str) -> Result<Exit, Stop> {
+    if !setup.config.channels.iter().any(|channel| channel.rule.name == name) {
+        let names: Vec<&str> = setup.config.channels.iter().map(|channel| channel.rule.name.as_str()).collect();
+        let hint = match names[..] {
+            [] => "the config has no [[notify]]".to_owned(),
+            _ => format!("there are: {}", names.join(", ")),
+        };
+        return Err(Stop::usage(format!("no channel `{}`; {hint}", providers::text::clean(name))));
+    }
+    let _log = setup::log(&setup.places.state_dir);
+    let runtime = setup::runtime()?;
+    let delivery = runtime.block_on(async {
+        let (_inbox, outbox) = Inbox::new();
+        let now = clock::now();
+        let message = Message {
+            id: now.as_microsecond(),
+            channel: name.to_owned(),
+            news: News::Test,
+            made_at: now,
+            host: setup::host(),
+            state: MessageState::Sending,
+            again: false,
+        };
+        setup.channels(Kind::OneShot, outbox).try_out(name, message).await
+    });
+    setup::end(runtime);
+    match delivery {
+        Delivery::Delivered => {
+            tell(format_args!("{name}: the message was taken"));
+            Ok(Exit::Done)
+        }
+        Delivery::Refused { why } => {
+            warn(format_args!("rentop: {name}: refused, and would be refused again: {why}"));
+            Ok(Exit::Failed)
+        }
+        Delivery::Later { wait, why, perhaps } => {
+            let wait = wait.map(|wait| format!(" (again in {} s at the earliest)", wait.as_secs())).unwrap_or_default();
+            let perhaps = if perhaps { "; it may have arrived all the same" } else { "" };
+            warn(format_args!("rentop: {name}: not delivered: {why}{wait}{perhaps}"));
+            Ok(Exit::Failed)
+        }
+    }
+}
+
+fn list(setup: &Setup, output: Output) -> Result<Exit, Stop> {
+    let line = |channel: &crate::config::ChannelConfig| Line {
+        channel: channel.rule.name.clone(),
+        kind: channel.kind.word(),
+        from: if channel.rule.watch_only { "watch" } else { "any" },
+        alerts: channel.rule.kinds.as_ref().map(|kinds| kinds.iter().map(|kind| kind.word()).collect()),
+        actions: channel.rule.actions,
+        language: channel.language.map(|language| language.tag()),
+        address: channel.address.as_ref().map(ToString::to_string),
+    };
+    let channels = setup.config.channels.iter().map(line).collect();
+    let listing = Listing { schema: "rentop.channels/1", channels };
+    if output.json {
+        print_json(&listing)?;
+        return Ok(Exit::Done);
+    }
+    let mut table = Table::new(&["CHANNEL", "KIND", "FROM", "ALERTS", "ACTIONS", "LANGUAGE", "ADDRESS"]);
+    for line in &listing.channels {
+        table.row(vec![
+            line.channel.clone(),
+            line.kind.to_owned(),
+            line.from.to_owned(),
+            line.alerts.as_ref().map_or_else(|| "all".to_owned(), |kinds| kinds.join(" ")),
+            if line.actions { "yes" } else { "no" }.to_owned(),
+            line.language.unwrap_or("—").to_owned(),
+            line.address.clone().unwrap_or_else(|| "—".to_owned()),
+        ]);
+    }
+    table.print(output)?;
+    Ok(Exit::Done)
+}
