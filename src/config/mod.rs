@@ -15,6 +15,7 @@ mod pending;
 mod places;
 #[cfg(test)]
 mod tests;
+mod write;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -35,6 +36,7 @@ use crate::rules::settings::Rules;
 use crate::rules::spend::{Exchange, Fx};
 use crate::rules::streams::Consent;
 
+pub use write::{BudgetDraft, save_budget};
 pub use channel::{ChannelConfig, ChannelKind};
 pub use file::Mistake;
 pub use keys::{KeyError, KeyErrorKind, KeySource};

@@ -74,6 +74,21 @@ pub fn digits(amount: Decimal) -> String {
     grouped(amount, 2)
 }
 
+/// An amount in digits as one says it: to the cent below a hundred, else whole.
+pub fn brief(amount: Decimal) -> String {
+    let whole = amount.abs() >= Decimal::ONE_HUNDRED || amount.fract().is_zero();
+    grouped(amount, if whole { 0 } else { 2 })
+}
+
+/// The same with the sign of its currency: `$1,204`, `$9.50`.
+pub fn brief_money(money: Money, glyphs: &Glyphs) -> String {
+    let digits = brief(money.amount);
+    match digits.strip_prefix('-') {
+        Some(digits) => format!("-{}{digits}", symbol(money.currency, glyphs)),
+        None => format!("{}{digits}", symbol(money.currency, glyphs)),
+    }
+}
+
 /// An amount that was spent, in digits: to the cent, and what is less than one is said to be.
 pub fn spent(amount: Decimal) -> String {
     let least = Decimal::new(5, 3);

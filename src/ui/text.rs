@@ -1,6 +1,8 @@
 //! Everything that the screen says, in each language. One exhaustive match a language for every typed
 //! value: a text that is missing does not compile.
 
+mod alerts;
+mod budgets;
 mod chinese;
 mod english;
 mod tables;
@@ -29,6 +31,8 @@ use crate::rules::plan::Hindrance;
 use crate::rules::saga::Outcome;
 
 pub use super::language::Language;
+pub use alerts::{Sentence, Telling, alert_line, percent_of};
+pub use budgets::{OfAlerts, OfBudgets};
 pub use tables::{Below, Head};
 pub use usage::OfUse;
 pub use words::{Phrase, Word};
