@@ -30,15 +30,8 @@ pub enum Field {
 }
 
 impl Field {
-    pub const ALL: [Field; 7] = [
-        Field::Name,
-        Field::Limit,
-        Field::Period,
-        Field::Scope,
-        Field::Thresholds,
-        Field::Forecast,
-        Field::Zone,
-    ];
+    pub const ALL: [Field; 7] =
+        [Field::Name, Field::Limit, Field::Period, Field::Scope, Field::Thresholds, Field::Forecast, Field::Zone];
 }
 
 /// What is wrong with a field.
@@ -178,10 +171,7 @@ pub struct Known<'a> {
 }
 
 /// The budget that the fields say, or what is wrong with each of them.
-pub fn read(
-    form: &BudgetForm,
-    known: &Known<'_>,
-) -> Result<Budget, [Option<Mistake>; Field::ALL.len()]> {
+pub fn read(form: &BudgetForm, known: &Known<'_>) -> Result<Budget, [Option<Mistake>; Field::ALL.len()]> {
     let text = |field: Field| clean(form.fields[field as usize].value()).trim().to_owned();
     let name = name(&text(Field::Name), known);
     let limit = limit(&text(Field::Limit));
@@ -194,15 +184,9 @@ pub fn read(
         (Ok(name), Ok(limit), Ok(cycle), Ok(scope), Ok(thresholds), Ok(forecast), Ok(zone)) => {
             Ok(Budget { name, scope, cycle, limit, zone, thresholds, forecast })
         }
-        (name, limit, cycle, scope, thresholds, forecast, zone) => Err([
-            name.err(),
-            limit.err(),
-            cycle.err(),
-            scope.err(),
-            thresholds.err(),
-            forecast.err(),
-            zone.err(),
-        ]),
+        (name, limit, cycle, scope, thresholds, forecast, zone) => {
+            Err([name.err(), limit.err(), cycle.err(), scope.err(), thresholds.err(), forecast.err(), zone.err()])
+        }
     }
 }
 
@@ -234,7 +218,8 @@ fn cycle(text: &str) -> Result<Cycle, Mistake> {
         "month" | "月" => Cycle::Month,
         "total" | "总" | "总计" => Cycle::Total,
         dates => {
-            let words: Vec<&str> = dates.split(|c: char| c.is_whitespace() || c == '.').filter(|w| !w.is_empty()).collect();
+            let words: Vec<&str> =
+                dates.split(|c: char| c.is_whitespace() || c == '.').filter(|w| !w.is_empty()).collect();
             let [first, last] = words[..] else { return Err(Mistake::NoPeriod) };
             let date = |text: &str| text.parse::<Date>().map_err(|_| Mistake::NoPeriod);
             let (first, last) = (date(first)?, date(last)?);

@@ -46,6 +46,8 @@ impl Frame {
     /// From so many columns on the details stand at the side.
     const SIDE_FROM: u16 = 160;
     const SIDE: u16 = 56;
+    /// A list of budgets has all its columns in so many cells.
+    const BUDGETS: u16 = 132;
     /// The largest chart that one gains from.
     const WIDEST_CHART: u16 = 100;
     const TALLEST_CHART: u16 = 24;
@@ -78,7 +80,7 @@ impl Frame {
             return Frame { body: frame.body + frame.details, details: 0, side: 0, ..frame };
         }
         if frame.side > 0 {
-            return Frame { side: (width / 2 - 16).min(Self::WIDEST_CHART), ..frame };
+            return Frame { side: (width - Self::BUDGETS).clamp(Self::SIDE, Self::WIDEST_CHART), ..frame };
         }
         let rest = frame.body + frame.details;
         let rows = u16::try_from(budgets).unwrap_or(u16::MAX).saturating_add(1).min(rest / 2);

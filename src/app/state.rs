@@ -367,7 +367,9 @@ impl View {
                 let one_day = self.spend.shown.as_ref().is_some_and(|shown| shown.period.len() == 1);
                 Frame::of_spend(width, height, self.lines_above(), self.spend.lines_above(width), one_day)
             }
-            Tab::Budgets => Frame::of_budgets(width, height, self.details, self.lines_above(), self.budgets.lines.len()),
+            Tab::Budgets => {
+                Frame::of_budgets(width, height, self.details, self.lines_above(), self.budgets.lines.len())
+            }
             tab => Frame::of(width, height, self.details, tab == Tab::Fleet, self.lines_above()),
         }
     }

@@ -34,7 +34,7 @@ struct Columns {
 impl Columns {
     fn fit(area: Rect) -> Self {
         let answer = if area.width >= 100 { 20 } else { 0 };
-        let (state, age) = (if area.width < 76 { 10 } else { 15 }, 7);
+        let (state, age) = (if area.width < 76 { 11 } else { 15 }, 7);
         let mut x = area.x + 3;
         let mut next = |width: u16| {
             let at = x;
@@ -289,13 +289,10 @@ pub fn paint_snooze(paint: &mut Paint, scene: &Scene, room: Rect, choice: &Snooz
     let language = scene.look.language;
     let hour = scene.moment(scene.now + jiff::SignedDuration::from_hours(1));
     let morning = scene.moment(choice.morning);
-    let texts = [
-        language.of_alerts(OfAlerts::AnHour { at: &hour }),
-        language.of_alerts(OfAlerts::Morning { at: &morning }),
-    ];
+    let texts =
+        [language.of_alerts(OfAlerts::AnHour { at: &hour }), language.of_alerts(OfAlerts::Morning { at: &morning })];
     let keys = [key("enter", language.word(Word::Choose)), vec![dim("   ")], key("esc", language.word(Word::Cancel))];
-    let border =
-        Border { title: language.of_alerts(OfAlerts::Snooze), keys: keys.concat(), ..Border::default() };
+    let border = Border { title: language.of_alerts(OfAlerts::Snooze), keys: keys.concat(), ..Border::default() };
     let inside = popup::paint(paint, popup::place(room, 44, 4), &border);
     for (at, text) in texts.iter().enumerate() {
         let y = inside.y + at as u16;
@@ -345,7 +342,11 @@ pub fn in_full(scene: &Scene, alert: &Alert) -> Vec<Runs> {
     if let Matter::Runway { lost, .. } = &alert.matter
         && !lost.is_empty()
     {
-        add(OfAlerts::Delete, vec![run(lost.join(language.word(Word::ListComma)), Role::Urgent)]);
+        lines.push(labelled(
+            language.word(Word::PlanDeletes),
+            LABELS,
+            vec![run(lost.join(language.word(Word::ListComma)), Role::Urgent)],
+        ));
     }
     lines
 }

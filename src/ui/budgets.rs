@@ -4,7 +4,6 @@ mod chart;
 mod form;
 mod table;
 
-use providers::money::Money;
 use ratatui::layout::Rect;
 use rust_decimal::Decimal;
 
@@ -32,19 +31,21 @@ pub fn here<'a>(scene: &Scene<'a>) -> Option<(&'a Budget, Option<&'a Standing>)>
     }
 }
 
-/// An amount with its unit, as one says it.
-fn amount(scene: &Scene, amount: Decimal, unit: Unit) -> String {
-    match unit {
-        Unit::Money(currency) => format::brief_money(Money::new(amount, currency), scene.look.glyphs),
-        Unit::GpuHours => format!("{} gpu-h", format::brief(amount)),
+/// A limit with its unit.
+fn whole(scene: &Scene, budget: &Budget) -> String {
+    let digits = format::limit(budget.limit.amount);
+    match budget.limit.unit {
+        Unit::Money(currency) => format::with_sign(&digits, currency, scene.look.glyphs),
+        Unit::GpuHours => format!("{digits} gpu-h"),
     }
 }
 
-/// The same without the unit of what has none to spare.
+/// An amount without a unit that is no sign.
 fn part(scene: &Scene, amount: Decimal, unit: Unit) -> String {
+    let digits = format::brief(amount);
     match unit {
-        Unit::Money(_) => self::amount(scene, amount, unit),
-        Unit::GpuHours => format::brief(amount),
+        Unit::Money(currency) => format::with_sign(&digits, currency, scene.look.glyphs),
+        Unit::GpuHours => digits,
     }
 }
 
@@ -82,7 +83,9 @@ fn days(scene: &Scene, budget: &Budget, term: &Term) -> String {
     match (term.first, term.to, budget.cycle) {
         (_, _, Cycle::Total) | (None, ..) => language.cycle(&budget.cycle).to_owned(),
         (Some(first), None, _) => format::day(first, today, language),
-        (Some(first), Some(to), _) => format::period(Period { from: first, to: date_of(to, &budget.zone) }, today, language),
+        (Some(first), Some(to), _) => {
+            format::period(Period { from: first, to: date_of(to, &budget.zone) }, today, language)
+        }
     }
 }
 

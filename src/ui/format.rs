@@ -80,12 +80,16 @@ pub fn brief(amount: Decimal) -> String {
     grouped(amount, if whole { 0 } else { 2 })
 }
 
-/// The same with the sign of its currency: `$1,204`, `$9.50`.
-pub fn brief_money(money: Money, glyphs: &Glyphs) -> String {
-    let digits = brief(money.amount);
+/// A limit in digits: nothing of it is rounded away but what is less than a cent.
+pub fn limit(amount: Decimal) -> String {
+    grouped(amount, if amount.fract().is_zero() { 0 } else { 2 })
+}
+
+/// Digits with the sign of their currency: `$1,204`, `-$9.50`.
+pub fn with_sign(digits: &str, currency: Currency, glyphs: &Glyphs) -> String {
     match digits.strip_prefix('-') {
-        Some(digits) => format!("-{}{digits}", symbol(money.currency, glyphs)),
-        None => format!("{}{digits}", symbol(money.currency, glyphs)),
+        Some(digits) => format!("-{}{digits}", symbol(currency, glyphs)),
+        None => format!("{}{digits}", symbol(currency, glyphs)),
     }
 }
 
@@ -137,11 +141,7 @@ fn grouped(amount: Decimal, places: u32) -> String {
 
 /// `$914.20`, `-¥3.00`.
 pub fn money(money: Money, glyphs: &Glyphs) -> String {
-    let digits = grouped(money.amount, 2);
-    match digits.strip_prefix('-') {
-        Some(digits) => format!("-{}{digits}", symbol(money.currency, glyphs)),
-        None => format!("{}{digits}", symbol(money.currency, glyphs)),
-    }
+    with_sign(&grouped(money.amount, 2), money.currency, glyphs)
 }
 
 /// `$187.41 ¥88.20`: what was spent, `~` before what is partly assumed. The main currency comes first, and

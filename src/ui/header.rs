@@ -1,7 +1,7 @@
 //! The first lines: what it all costs now, what is wasted, what is wrong.
 
 use jiff::SignedDuration;
-use providers::money::{Money, Rate};
+use providers::money::Rate;
 use ratatui::layout::Rect;
 
 use super::budgets;
@@ -105,10 +105,13 @@ fn parts(scene: &Scene, naming: Naming) -> Vec<Part> {
         let told = |sums: &Sums| if is_told(scene) || !sums.is_empty() { told(sums, scene) } else { dash.to_owned() };
         let (of_day, of_month) = (told(&spent.today), told(&spent.month));
         add(3, vec![plain(language.phrase(&Phrase::Today { money: &of_day }))]);
-        add(5, match against_budget(scene, month, naming) {
-            Some(told) => told,
-            None => vec![plain(language.phrase(&Phrase::InMonth { month, money: &of_month }))],
-        });
+        add(
+            5,
+            match against_budget(scene, month, naming) {
+                Some(told) => told,
+                None => vec![plain(language.phrase(&Phrase::InMonth { month, money: &of_month }))],
+            },
+        );
     }
     if let Some(waste) = format::burn(&world.totals.waste, scene.currency(), scene.look) {
         add(2, vec![run(language.phrase(&Phrase::Wasting { rate: &waste }), Role::Waste)]);
@@ -133,16 +136,16 @@ fn parts(scene: &Scene, naming: Naming) -> Vec<Part> {
 fn against_budget(scene: &Scene, month: i8, naming: Naming) -> Option<Runs> {
     let (language, budgets) = (scene.look.language, &scene.state.world.budgets);
     let mut of_month = budgets.rules.iter().zip(&budgets.standings);
-    let (budget, standing) =
-        of_month.find(|(budget, _)| budget.cycle == Cycle::Month && budget.scope.is_all() && budget.limit.money().is_some())?;
+    let (budget, standing) = of_month
+        .find(|(budget, _)| budget.cycle == Cycle::Month && budget.scope.is_all() && budget.limit.money().is_some())?;
     let (standing, limit) = (standing.as_ref()?, budget.limit.money()?);
     let role = budgets::tone(standing.spent, budget);
     let percent = format!("{} %", percent_of(standing.spent, limit.amount)?);
     if naming == Naming::Short {
         return Some(vec![run(language.of_budgets(OfBudgets::MonthBriefly { month, percent: &percent }), role)]);
     }
-    let spent = format::brief_money(Money::new(standing.spent, limit.currency), scene.look.glyphs);
-    let limit_told = format::brief(limit.amount);
+    let spent = format::with_sign(&format::brief(standing.spent), limit.currency, scene.look.glyphs);
+    let limit_told = format::limit(limit.amount);
     let (full, rest) = budgets::filled(scene, standing.spent, limit.amount, BAR);
     let mut told = vec![
         plain(language.of_budgets(OfBudgets::Month { month, spent: &spent, limit: &limit_told })),

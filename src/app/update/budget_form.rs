@@ -92,7 +92,8 @@ pub(super) fn saved(
     ended: Result<(), String>,
     now: Timestamp,
 ) -> Vec<Effect> {
-    let asks = state.view.modals.iter().position(|modal| matches!(modal, Modal::Budget(form) if form.of.as_deref() == of));
+    let asks =
+        state.view.modals.iter().position(|modal| matches!(modal, Modal::Budget(form) if form.of.as_deref() == of));
     if let Err(error) = ended {
         match asks.map(|at| &mut state.view.modals[at]) {
             Some(Modal::Budget(form)) => (form.saving, form.refused) = (false, Some(error)),

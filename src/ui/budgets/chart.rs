@@ -8,11 +8,11 @@ use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
 
 use super::table::tone;
-use super::{about, amount, days, here, part, percent, scope};
-use crate::rules::budgets::{Budget, Standing};
+use super::{about, days, here, part, percent, scope, whole};
+use crate::rules::budgets::{Budget, Standing, Unit};
 use crate::rules::spend::{date_of, start_of};
 use crate::ui::format;
-use crate::ui::paint::{Paint, Run, Runs, dim, plain, run, runs_width, wrap};
+use crate::ui::paint::{Paint, Run, Runs, dim, plain, run, runs_width};
 use crate::ui::scene::{Scene, name_of};
 use crate::ui::text::{OfBudgets, Word};
 use crate::ui::theme::Role;
@@ -61,7 +61,7 @@ pub fn paint(paint: &mut Paint, scene: &Scene, area: Rect) {
 /// What it is, what the signs stand for, and what one should know of the figures.
 fn head(scene: &Scene, budget: &Budget, standing: &Standing, width: u16) -> Vec<Runs> {
     let (language, glyphs, unit) = (scene.look.language, scene.look.glyphs, budget.limit.unit);
-    let whole = amount(scene, budget.limit.amount, unit);
+    let whole = whole(scene, budget);
     let spent = format!("{}{}", about(standing), part(scene, standing.spent, unit));
     let of = language.of_budgets(OfBudgets::Of { part: &spent, whole: &whole });
     let mut title = vec![
@@ -99,12 +99,15 @@ fn head(scene: &Scene, budget: &Budget, standing: &Standing, width: u16) -> Vec<
     legend.push(sign(glyphs.horizontal, Role::Waste, OfBudgets::Limit));
     let mut line = Runs::new();
     for entry in legend {
+        if !line.is_empty() && runs_width(&line) + 3 + runs_width(&entry) > width {
+            lines.push(std::mem::take(&mut line));
+        }
         if !line.is_empty() {
             line.push(plain("   "));
         }
         line.extend(entry);
     }
-    lines.extend(wrap(&line, width, 0));
+    lines.push(line);
     let mut notes: Vec<String> = Vec::new();
     if !standing.estimated.is_zero() {
         let money = part(scene, standing.estimated, unit);
@@ -112,8 +115,7 @@ fn head(scene: &Scene, budget: &Budget, standing: &Standing, width: u16) -> Vec<
     }
     if !standing.apart.is_empty() {
         let apart = standing.apart.iter();
-        let sums: Vec<String> =
-            apart.map(|(currency, sum)| format::spent_money(*sum, *currency, glyphs)).collect();
+        let sums: Vec<String> = apart.map(|(currency, sum)| format::spent_money(*sum, *currency, glyphs)).collect();
         notes.push(language.of_budgets(OfBudgets::Apart { money: &sums.join(" + ") }));
     }
     if !notes.is_empty() {
@@ -189,7 +191,13 @@ fn float(amount: Decimal) -> f64 {
 
 fn plot(paint: &mut Paint, scene: &Scene, budget: &Budget, standing: &Standing, room: Rect) {
     let unit = budget.limit.unit;
-    let labels = [budget.limit.amount, Decimal::ZERO].map(|amount| part(scene, amount, unit));
+    let labels = [
+        match unit {
+            Unit::Money(_) => whole(scene, budget),
+            Unit::GpuHours => format::limit(budget.limit.amount),
+        },
+        part(scene, Decimal::ZERO, unit),
+    ];
     let left = labels.iter().map(|label| format::width(label)).max().unwrap_or(0) + 1;
     let zone = &budget.zone;
     let first = standing.by_day.first().map(|(day, _)| *day);

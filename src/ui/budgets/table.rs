@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
 
-use super::{about, amount, days, part, percent, scope};
+use super::{about, days, part, percent, scope, whole};
 use crate::app::columns::Column;
 use crate::app::listing::Line;
 use crate::rules::budgets::{Budget, Standing, Unit};
@@ -16,7 +16,10 @@ use crate::ui::text::{OfBudgets, percent_of};
 use crate::ui::theme::Role;
 
 /// The cells of a bar.
-const BAR: (u16, u16) = (8, 20);
+const BAR: u16 = 8;
+/// An amount with its share, and the share alone.
+const FORECAST: u16 = 14;
+const PERCENT: u16 = 8;
 
 struct Columns {
     name: Column,
@@ -34,20 +37,24 @@ struct Columns {
 impl Columns {
     fn fit(area: Rect, zh: bool) -> Self {
         // What is there in any case: name, spent, percent, forecast, and when the limit is reached.
-        let (spent, percent, forecast, reached) = (17, 6, 14, 13);
-        let mut name = 12;
+        let (spent, percent, reached) = (18, 6, 11);
+        let narrow = area.width < 2 + 10 + spent + percent + FORECAST + reached + 5;
+        let forecast = if narrow { PERCENT } else { FORECAST };
+        let mut name = 10;
+        let mut scope = 0;
         let mut spare = area.width.saturating_sub(2 + name + spent + percent + forecast + reached + 5);
         let mut give = |least: u16, most: u16| {
             let given = if spare > least { (spare - 1).min(most) } else { 0 };
             spare -= if given > 0 { given + 1 } else { 0 };
             given
         };
-        let days = give(9, if zh { 12 } else { 10 });
-        let scope = give(12, 16);
+        let days = if zh { give(11, 13) } else { give(9, 10) };
+        scope += give(12, 12);
+        let bar = give(BAR, BAR);
         let burn = give(13, 13);
         let committed = give(11, 11);
-        let bar = give(BAR.0, BAR.1);
         name += give(1, 12);
+        scope += if scope > 0 { give(1, 12) } else { 0 };
         let mut x = area.x + 2;
         let mut next = |width: u16| {
             let column = Column { x, width };
@@ -112,7 +119,7 @@ fn row(
 ) {
     let (dash, unit) = (scene.look.glyphs.dash, budget.limit.unit);
     let mut right = |column: &Column, told: Run| paint.right(column.x, y, column.width, &told.text, told.role);
-    let whole = amount(scene, budget.limit.amount, unit);
+    let whole = whole(scene, budget);
     let Some(standing) = standing else {
         for column in [&columns.percent, &columns.forecast, &columns.committed, &columns.reached, &columns.burn] {
             right(column, dim(dash));
@@ -125,19 +132,29 @@ fn row(
     let spent = format!("{}{}", about(standing), part(scene, standing.spent, unit));
     right(&columns.spent, plain(scene.look.language.of_budgets(OfBudgets::Of { part: &spent, whole: &whole })));
     right(&columns.percent, run(percent(standing.spent, budget), tone(standing.spent, budget)));
-    right(&columns.forecast, match standing.forecast {
-        Some(forecast) => {
-            let text = format!("{} {:>5}", part(scene, forecast, unit), percent(forecast, budget));
-            run(text, if forecast >= budget.limit.amount { Role::Waste } else { Role::Plain })
-        }
-        None => dim(dash),
-    });
+    right(
+        &columns.forecast,
+        match standing.forecast {
+            Some(forecast) => {
+                let share = percent(forecast, budget);
+                let text = match columns.forecast.width {
+                    PERCENT => share,
+                    _ => format!("{} {share:>5}", part(scene, forecast, unit)),
+                };
+                run(text, if forecast >= budget.limit.amount { Role::Waste } else { Role::Plain })
+            }
+            None => dim(dash),
+        },
+    );
     right(&columns.committed, told(standing.committed).map_or(dim(dash), plain));
-    right(&columns.reached, match standing.reaches {
-        Some(at) if at <= scene.now => run(scene.moment(at), Role::Urgent),
-        Some(at) => run(scene.moment(at), Role::Waste),
-        None => dim(dash),
-    });
+    right(
+        &columns.reached,
+        match standing.reaches {
+            Some(at) if at <= scene.now => run(scene.moment(at), Role::Urgent),
+            Some(at) => run(scene.moment(at), Role::Waste),
+            None => dim(dash),
+        },
+    );
     right(&columns.burn, burn(scene, budget, standing));
     bar(paint, scene, &columns.bar, y, standing.spent, budget);
     titles(paint, scene, columns, y, budget, Some(standing), here);
@@ -177,7 +194,9 @@ fn burn(scene: &Scene, budget: &Budget, standing: &Standing) -> Run {
             let all = scene.state.world.totals.burn.of(currency).amount();
             let rate = format::bare_rate(rate, scene.look.glyphs);
             match percent_of(standing.burn, all) {
-                Some(share @ 0..=100) if !standing.burn.is_zero() => plain(format!("{rate} {:>5}", format!("{share} %"))),
+                Some(share @ 0..=100) if !standing.burn.is_zero() => {
+                    plain(format!("{rate} {:>5}", format!("{share} %")))
+                }
                 _ => plain(rate),
             }
         }
@@ -188,10 +207,12 @@ fn bar(paint: &mut Paint, scene: &Scene, column: &Column, y: u16, spent: Decimal
     if column.width == 0 {
         return;
     }
-    let x = paint.runs(column.x, y, column.width, &[run(
-        filled(scene, spent, budget.limit.amount, column.width).0,
-        tone(spent, budget),
-    )]);
+    let x = paint.runs(
+        column.x,
+        y,
+        column.width,
+        &[run(filled(scene, spent, budget.limit.amount, column.width).0, tone(spent, budget))],
+    );
     let rest = column.x + column.width - x;
     paint.text(x, y, rest, &scene.look.glyphs.bar_empty.repeat(usize::from(rest)), Role::Rule);
 }

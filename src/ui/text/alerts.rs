@@ -97,18 +97,21 @@ impl Telling<'_> {
         (!told.is_empty()).then(|| told.join(" + "))
     }
 
-    fn quantity(&self, quantity: &Quantity) -> String {
-        match quantity.unit {
-            Unit::Money(currency) => format::brief_money(Money::new(quantity.amount, currency), self.look.glyphs),
-            Unit::GpuHours => self.look.language.phrase(&Phrase::GpuHours { hours: &format::brief(quantity.amount) }),
+    /// A limit with its unit.
+    fn whole(&self, limit: &Quantity) -> String {
+        let digits = format::limit(limit.amount);
+        match limit.unit {
+            Unit::Money(currency) => format::with_sign(&digits, currency, self.look.glyphs),
+            Unit::GpuHours => self.look.language.phrase(&Phrase::GpuHours { hours: &digits }),
         }
     }
 
-    /// A part of a limit, whose unit is told with the limit.
+    /// A part of a limit; the limit tells its unit where that is no sign.
     fn part(&self, part: &Quantity) -> String {
+        let digits = format::brief(part.amount);
         match part.unit {
-            Unit::Money(_) => self.quantity(part),
-            Unit::GpuHours => format::brief(part.amount),
+            Unit::Money(currency) => format::with_sign(&digits, currency, self.look.glyphs),
+            Unit::GpuHours => digits,
         }
     }
 
@@ -119,7 +122,7 @@ impl Telling<'_> {
         };
         match matter {
             Matter::Budget { name, spent, limit, crossed_at, forecast, .. } => {
-                let (of, whole) = (self.part(spent), self.quantity(limit));
+                let (of, whole) = (self.part(spent), self.whole(limit));
                 let says = match percent(spent, limit) {
                     100.. => format!(" is used up: {of} of {whole}"),
                     percent => format!(" is at {percent} %: {of} of {whole}"),
@@ -129,14 +132,17 @@ impl Telling<'_> {
                 Sentence::new(name, says).and(", ", pace).and(", ", crossed)
             }
             Matter::Forecast { name, forecast, limit, reaches, .. } => {
-                let (of, whole) = (self.part(forecast), self.quantity(limit));
+                let (of, whole) = (self.part(forecast), self.whole(limit));
                 let says = format!(" comes to {of} of {whole} at this pace ({} %)", percent(forecast, limit));
                 let reached = reaches.map(|at| format!("limit reached {}", self.moment(at)));
                 Sentence::new(name, says).and(", ", reached)
             }
             Matter::Burn { burn, limit } => {
                 let rate = format::rate(*burn, self.look);
-                Sentence::new("the fleet", format!(" costs {rate}, over the limit of {}", format::rate(*limit, self.look)))
+                Sentence::new(
+                    "the fleet",
+                    format!(" costs {rate}, over the limit of {}", format::rate(*limit, self.look)),
+                )
             }
             Matter::Runway { account, ends_at, at_most, asleep, lost, stopped } => {
                 let over = self.now.is_some_and(|now| *ends_at <= now);
@@ -217,7 +223,7 @@ impl Telling<'_> {
                 let says = format!(" lost {money} more than was charged since {}", self.moment(*since));
                 Sentence::new((self.title)(account), says)
             }
-            Matter::Channel { name, why } => Sentence::new(name, format!(" does not take what is to be told: {why}")),
+            Matter::Channel { name, why } => Sentence::new(format!("channel {name}"), format!(" does not work: {why}")),
         }
     }
 
@@ -228,7 +234,7 @@ impl Telling<'_> {
         };
         match matter {
             Matter::Budget { name, spent, limit, crossed_at, forecast, .. } => {
-                let (of, whole) = (self.part(spent), self.quantity(limit));
+                let (of, whole) = (self.part(spent), self.whole(limit));
                 let says = match percent(spent, limit) {
                     100.. => format!(" 已用完：已用 {of}，限额 {whole}"),
                     percent => format!(" 已用 {percent} %：{of} / {whole}"),
@@ -238,7 +244,7 @@ impl Telling<'_> {
                 Sentence::new(name, says).and("，", pace).and("，", crossed)
             }
             Matter::Forecast { name, forecast, limit, reaches, .. } => {
-                let (of, whole) = (self.part(forecast), self.quantity(limit));
+                let (of, whole) = (self.part(forecast), self.whole(limit));
                 let says = format!(" 照此速度将达 {of}，为限额 {whole} 的 {} %", percent(forecast, limit));
                 let reached = reaches.map(|at| format!("{} 到限额", self.moment(at)));
                 Sentence::new(name, says).and("，", reached)
@@ -259,9 +265,9 @@ impl Telling<'_> {
                 let what = match (lost.as_slice(), stopped) {
                     ([], 0) => String::new(),
                     ([], count) => format!("；{then} {count} 个实例停机"),
-                    (names, _) => format!("；{then} {} 的数据将被删除", chinese_names(names)),
+                    (names, _) => format!("；{then}将删除 {}的数据", chinese_names(names)),
                 };
-                let asleep = asleep.then(|| "其时无人值守".to_owned());
+                let asleep = asleep.then(|| "且无人值守".to_owned());
                 Sentence::new((self.title)(account), format!(" {when}{what}")).and("，", asleep)
             }
             Matter::Idle { name, since, rates, wasted, .. } => {
@@ -325,7 +331,7 @@ impl Telling<'_> {
                 let says = format!(" 自 {} 起比已知费用多扣 {money}", self.moment(*since));
                 Sentence::new((self.title)(account), says)
             }
-            Matter::Channel { name, why } => Sentence::new(name, format!(" 通知发不出去：{why}")),
+            Matter::Channel { name, why } => Sentence::new(format!("通知渠道 {name}"), format!(" 发送失败：{why}")),
         }
     }
 
@@ -364,7 +370,7 @@ fn english_names(names: &[String]) -> String {
 fn chinese_names(names: &[String]) -> String {
     let told = names.iter().take(NAMES).cloned().collect::<Vec<_>>().join("、");
     match names.len().saturating_sub(NAMES) {
-        0 => told,
+        0 => format!("{told} "),
         _ => format!("{told} 等 {} 项", names.len()),
     }
 }

@@ -18,29 +18,49 @@ pub enum OfBudgets<'a> {
     /// The scope that takes everything.
     Everything,
     /// So much of so much.
-    Of { part: &'a str, whole: &'a str },
+    Of {
+        part: &'a str,
+        whole: &'a str,
+    },
     /// What the signs of the chart stand for.
     Spent,
     Forecast,
     Committed,
     Limit,
     /// The time at which the limit is reached.
-    ReachedAt { at: &'a str },
+    ReachedAt {
+        at: &'a str,
+    },
     NotReached,
     LeftRunning,
     NothingRuns,
     /// What of the spent is no provider's own figure.
-    Estimated { money: &'a str },
+    Estimated {
+        money: &'a str,
+    },
     /// What was spent in currencies that are in no other figure.
-    Apart { money: &'a str },
+    Apart {
+        money: &'a str,
+    },
     Reading,
-    MoreRunning { count: usize },
+    MoreRunning {
+        count: usize,
+    },
     NewBudget,
-    ChangeBudget { name: &'a str },
+    ChangeBudget {
+        name: &'a str,
+    },
     Saving,
     /// The month's spend and its limit, in the header.
-    Month { month: i8, spent: &'a str, limit: &'a str },
-    MonthBriefly { month: i8, percent: &'a str },
+    Month {
+        month: i8,
+        spent: &'a str,
+        limit: &'a str,
+    },
+    MonthBriefly {
+        month: i8,
+        percent: &'a str,
+    },
 }
 
 /// A text about alerts in the list and the window.
@@ -93,7 +113,7 @@ impl Language {
             OfBudgets::Of { part, whole } => format!("{part} of {whole}"),
             OfBudgets::Spent => pair("spent", "已用"),
             OfBudgets::Forecast => pair("forecast", "预测"),
-            OfBudgets::Committed => pair("if all is left running", "全部续跑"),
+            OfBudgets::Committed => pair("if left on", "全部续跑"),
             OfBudgets::Limit => pair("limit", "限额"),
             OfBudgets::ReachedAt { at } if zh => format!("{at} 到限额"),
             OfBudgets::ReachedAt { at } => format!("limit reached {at}"),
@@ -142,9 +162,18 @@ impl Language {
                 ["for", "empty: everything; or project, account, provider, instance, label and which"],
                 ["范围", "留空为全部；或 项目、账号、平台、实例、标签 加空格加名称"],
             ],
-            Field::Thresholds => [["tell at", "percents of the limit that are spent, like 50, 80, 100"], ["提醒点", "已用百分比，如 50, 80, 100"]],
-            Field::Forecast => [["forecast", "tell when the forecast comes to so many percent; empty: never"], ["预测", "预测达到此百分比时提醒；留空则不提醒"]],
-            Field::Zone => [["zone", "empty: the config's own; or like Asia/Shanghai"], ["时区", "留空用配置的时区；或如 Asia/Shanghai"]],
+            Field::Thresholds => [
+                ["tell at", "percents of the limit that are spent, like 50, 80, 100"],
+                ["提醒点", "已用百分比，如 50, 80, 100"],
+            ],
+            Field::Forecast => [
+                ["forecast", "tell when the forecast comes to so many percent; empty: never"],
+                ["预测", "预测达到此百分比时提醒；留空则不提醒"],
+            ],
+            Field::Zone => [
+                ["zone", "empty: the config's own; or like Asia/Shanghai"],
+                ["时区", "留空用配置的时区；或如 Asia/Shanghai"],
+            ],
         };
         if self == Language::English { english } else { chinese }
     }
@@ -155,10 +184,18 @@ impl Language {
         let fixed = match mistake {
             Mistake::NoName => ["give it a name", "请取一个名称"],
             Mistake::NameTaken => ["another budget has this name", "已有同名预算"],
-            Mistake::NoLimit => ["an amount above 0 and a unit: 1500 USD, 200 gpu-h", "大于 0 的数量和单位：1500 USD、200 gpu-h"],
-            Mistake::NoPeriod => ["day, week, month, total, or two dates: 2026-09-01..2026-12-31", "日、周、月、总计，或两个日期：2026-09-01..2026-12-31"],
+            Mistake::NoLimit => {
+                ["an amount above 0 and a unit: 1500 USD, 200 gpu-h", "大于 0 的数量和单位：1500 USD、200 gpu-h"]
+            }
+            Mistake::NoPeriod => [
+                "day, week, month, total, or two dates: 2026-09-01..2026-12-31",
+                "日、周、月、总计，或两个日期：2026-09-01..2026-12-31",
+            ],
             Mistake::DatesReversed => ["the last day is before the first", "结束日期早于开始日期"],
-            Mistake::NoScope => ["a kind and which: project art, account team, instance ft-*, label team=a", "种类加名称：项目 art、账号 team、实例 ft-*、标签 team=a"],
+            Mistake::NoScope => [
+                "a kind and which: project art, account team, instance ft-*, label team=a",
+                "种类加名称：项目 art、账号 team、实例 ft-*、标签 team=a",
+            ],
             Mistake::NoAccount(name) if zh => return format!("配置中没有账号 {name}"),
             Mistake::NoAccount(name) => return format!("the config has no account {name}"),
             Mistake::NoProvider(name) if zh => return format!("没有平台 {name}"),
