@@ -113,6 +113,8 @@ actions! {
     Problem "error",
     /// What the program told is known.
     Seen "seen",
+    /// All alerts that fire are seen.
+    SeenAll "seen-all",
     /// An alert is to be told again later.
     Snooze "snooze",
     /// All that is idle, and what can be done with it.

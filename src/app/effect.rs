@@ -121,6 +121,13 @@ pub enum Effect {
     EditConfig,
     /// Add the account whose key is in this environment variable.
     AddOffered(String),
+    /// Write a budget into the config, in place of the one of this name or as a new one.
+    SaveBudget {
+        budget: Box<Budget>,
+        of: Option<String>,
+    },
+    /// Ring the terminal's bell.
+    Bell,
     /// Write down how this screen was set up.
     SavePreferences(Preferences),
     /// Clear the terminal and paint all of it.

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::app::action::{Key, Mouse};
 use crate::rules::alerts::{Alert, Topic};
+use crate::rules::budgets::Budget;
 use crate::rules::dispatch::{Delivery, Message};
 use crate::rules::fleet::Trouble;
 use crate::rules::memory::{Collector, LedgerNotice, Memory, Owner};
@@ -189,6 +190,13 @@ pub enum ViewEvent {
     TellTerminal {
         channel: String,
         text: String,
+    },
+    /// The config holds a budget, or why it does not.
+    BudgetSaved {
+        budget: Box<Budget>,
+        /// The one in whose place it stands.
+        of: Option<String>,
+        ended: Result<(), String>,
     },
     /// Whoever had the terminal has given it back: what went wrong, if anything did.
     Returned {

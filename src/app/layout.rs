@@ -46,6 +46,11 @@ impl Frame {
     /// From so many columns on the details stand at the side.
     const SIDE_FROM: u16 = 160;
     const SIDE: u16 = 56;
+    /// A list of budgets has all its columns in so many cells.
+    const BUDGETS: u16 = 132;
+    /// The largest chart that one gains from.
+    const WIDEST_CHART: u16 = 100;
+    const TALLEST_CHART: u16 = 24;
 
     /// The details below the list, their rule counted.
     fn below(height: u16) -> u16 {
@@ -66,6 +71,22 @@ impl Frame {
         let wanted = if roomy { Self::below(height) } else { Self::below(0) };
         let details = if details && side == 0 && rest >= 2 * wanted { wanted } else { 0 };
         Frame { header, trouble, above: Above::default(), body: rest - details, details, footer, side }
+    }
+
+    /// The chart of a budget has all the room that so many budgets leave.
+    pub fn of_budgets(width: u16, height: u16, details: bool, trouble: usize, budgets: usize) -> Self {
+        let frame = Frame::of(width, height, details, false, trouble);
+        if !details || budgets == 0 {
+            return Frame { body: frame.body + frame.details, details: 0, side: 0, ..frame };
+        }
+        if frame.side > 0 {
+            return Frame { side: (width - Self::BUDGETS).clamp(Self::SIDE, Self::WIDEST_CHART), ..frame };
+        }
+        let rest = frame.body + frame.details;
+        let rows = u16::try_from(budgets).unwrap_or(u16::MAX).saturating_add(1).min(rest / 2);
+        let details = rest.saturating_sub(rows).min(Self::TALLEST_CHART);
+        let details = if details < Self::below(0) { 0 } else { details };
+        Frame { body: rest - details, details, ..frame }
     }
 
     /// With so many lines of sums as there are, as far as there is room. A single day has no days to compare.

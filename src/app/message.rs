@@ -33,6 +33,7 @@ pub enum Msg {
     HintChange,
     HintGoThere,
     HintSeen,
+    HintSeenAll,
     HintSnooze,
     HintAllIdle,
     HintPage,
@@ -88,6 +89,8 @@ pub enum Msg {
     HelpChangeBudget,
     HelpGoThere,
     HelpAlertSeen,
+    HelpSeenAll,
+    HelpAlertInFull,
     HelpSnooze,
     HelpAllIdle,
     HelpLeaveAlerts,
@@ -152,6 +155,37 @@ pub enum Msg {
     },
     /// What was told is known.
     Noted,
+    /// So many alerts are seen.
+    AlertsSeen {
+        count: usize,
+    },
+    /// Alerts are told again then.
+    Snoozed {
+        count: usize,
+        /// The time of day.
+        clock: String,
+    },
+    /// There is nothing left to say to an alert: it is seen, or has ended.
+    AlertAnswered,
+    NoAlertHere,
+    /// What an alert is about has no row that this could be done to.
+    NotOfThisAlert,
+    NothingIdleNow,
+    BudgetSaved {
+        name: String,
+    },
+    /// The same, where it is kept nowhere.
+    BudgetInDemo {
+        name: String,
+    },
+    /// Another process collects: it takes the config up at its next start.
+    BudgetSavedElsewhere {
+        name: String,
+    },
+    /// Its scope has several conditions, which the form has not.
+    BudgetOnlyInConfig {
+        name: String,
+    },
     NothingToNote,
     MineNow {
         name: String,

@@ -2,6 +2,8 @@
 
 pub mod action;
 pub mod alerting;
+pub mod answers;
+pub mod budget_form;
 pub mod columns;
 pub mod effect;
 pub mod event;

@@ -2,17 +2,18 @@
 
 use std::borrow::Cow;
 use std::cmp::{Ordering, Reverse};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use providers::model::{AccountName, Identity, Instance, Market, Phase, ProviderName};
+use providers::money::Rate;
 use providers::usage::Usage;
 
 use super::listing::{Line, Listing};
 use super::message::{GroupName, QuickName, SortName};
 use super::state::{View, World};
 use super::subject::InstanceRow;
-use crate::rules::alerts::Alert;
+use crate::rules::alerts::{Alert, Kind, Severity};
 use crate::rules::filter::Subject;
 use crate::rules::fleet::{Account, Known, Totals};
 use crate::rules::saga::Operation;
@@ -124,6 +125,7 @@ pub fn rebuild(world: &World, view: &mut View, resort: bool, now: Timestamp) {
     list.unsorted = !resort;
     (*attention, list.hidden) = (0, 0);
 
+    let told = told_of(world);
     // Thousands of rows are far apart in memory: one walk, in the order of identities, looks at each once.
     let mut ranks = list.ranks.iter().peekable();
     let mut gauges = world.gauges.iter().peekable();
@@ -141,7 +143,7 @@ pub fn rebuild(world: &World, view: &mut View, resort: bool, now: Timestamp) {
         while gauges.next_if(|(of, _)| *of != identity && *of < identity).is_some() {}
         let gauge = gauges.next_if(|(of, _)| *of == identity).map(|(_, gauge)| gauge);
         let row = InstanceRow::new(world, known, gauge, provider, operation);
-        *attention += usize::from(row.needs_you);
+        *attention += usize::from(row.needs_you && !told.contains(identity));
         if !passes(&row, list, now) {
             list.hidden += 1;
             continue;
@@ -193,10 +195,28 @@ pub fn rebuild_budgets(world: &World, list: &mut Listing) {
 pub fn rebuild_alerts(world: &World, list: &mut Listing) {
     let alerts = &world.alerting.alerts;
     let mut open: Vec<_> = alerts.open().filter(|alert| alert.fired_at.is_some()).collect();
-    open.sort_by_key(|alert| (alert.matter.severity(), std::cmp::Reverse(alert.since)));
+    open.sort_by_key(|alert| worst_first(alert));
     let line = |alert: &Alert| Line::Alert(alert.topic.clone(), alert.since);
     list.lines = open.into_iter().map(line).chain(alerts.ended().iter().map(line)).collect();
     list.stale = false;
+}
+
+/// The place of an alert among others: how much it matters, what it costs an hour, how long it has been so.
+pub fn worst_first(alert: &Alert) -> (Severity, Reverse<i64>, Timestamp) {
+    let cost = alert.matter.rates().iter().map(Rate::picos).fold(0, i64::saturating_add);
+    (alert.matter.severity(), Reverse(cost), alert.since)
+}
+
+/// Resources of which an alert tells what makes a row need somebody: it is counted instead, until it is seen.
+fn told_of(world: &World) -> BTreeSet<&Identity> {
+    let told = world.alerting.alerts.open().filter(|alert| alert.fired_at.is_some());
+    let of_row = told.filter(|alert| {
+        matches!(
+            alert.topic.kind,
+            Kind::NotDone | Kind::Reclaimed | Kind::StoppedBilled | Kind::Cards | Kind::HostKey | Kind::Vanished
+        )
+    });
+    of_row.filter_map(|alert| alert.matter.identity()).collect()
 }
 
 /// Rows that belong together; without a key when there is no grouping.

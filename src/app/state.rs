@@ -10,6 +10,7 @@ use tui_input::Input;
 
 use super::action::{Action, Key};
 use super::alerting::{Alerting, Budgets};
+use super::budget_form::BudgetForm;
 use super::columns::{ColumnChoice, Columns};
 use super::figure::Figure;
 use super::gauges::Gauges;
@@ -244,7 +245,9 @@ pub struct View {
     pub activity: Listing,
     /// Which alerts have popped up on this screen, each with when it was told.
     pub popped: BTreeMap<Topic, Timestamp>,
-    /// How many rows of the whole fleet somebody should look at now.
+    /// Something has just popped up: the terminal's bell is to tell.
+    pub(super) rings: bool,
+    /// How many things somebody should look at now: alerts that fire, and rows of the whole fleet that none is about.
     pub attention: usize,
     /// How many accounts are in trouble, or watched no longer: each has a line of its own, as far as there is room.
     pub trouble: usize,
@@ -285,6 +288,7 @@ impl View {
             alerts: Listing::default(),
             activity: Listing::default(),
             popped: BTreeMap::new(),
+            rings: false,
             attention: 0,
             trouble: 0,
             unasked: None,
@@ -362,6 +366,9 @@ impl View {
             Tab::Spend => {
                 let one_day = self.spend.shown.as_ref().is_some_and(|shown| shown.period.len() == 1);
                 Frame::of_spend(width, height, self.lines_above(), self.spend.lines_above(width), one_day)
+            }
+            Tab::Budgets => {
+                Frame::of_budgets(width, height, self.details, self.lines_above(), self.budgets.lines.len())
             }
             tab => Frame::of(width, height, self.details, tab == Tab::Fleet, self.lines_above()),
         }
@@ -448,6 +455,8 @@ pub enum Modal {
     Figure(Box<Figure>),
     /// Alerts that have just fired.
     Alerts(AlertsPopup),
+    /// Until when alerts are to be silent.
+    Snooze(SnoozeChoice),
     /// A budget that is being made or changed.
     Budget(Box<BudgetForm>),
     /// Leaving while actions are under way.
@@ -457,23 +466,24 @@ pub enum Modal {
 /// Alerts that came up by themselves: the view beneath hears the keys until nobody has pressed one for a moment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AlertsPopup {
+    /// As they came: the worst first of those that came together.
     pub topics: Vec<Topic>,
     /// The one that is pointed at.
     pub at: usize,
-    /// When it hears keys, unless another one comes before.
     pub opened_at: Timestamp,
     /// It hears keys.
     pub armed: bool,
+    /// When another alert last came under the cursor by itself.
+    pub jumped_at: Option<Timestamp>,
 }
 
-/// The fields of a budget's form.
-#[derive(Clone, Debug, Default)]
-pub struct BudgetForm {
-    /// The budget that is changed; `None` for a new one.
-    pub of: Option<String>,
-    pub fields: Vec<Input>,
+/// Until when alerts are to be silent: an hour, or the morning.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SnoozeChoice {
+    pub topics: Vec<Topic>,
+    /// 0 for the hour, 1 for the morning.
     pub at: usize,
-    pub mistake: Option<String>,
+    pub morning: Timestamp,
 }
 
 /// A plan that somebody is asked about.
@@ -482,6 +492,8 @@ pub struct Question {
     pub plan: Box<Plan>,
     /// What was pointed at when the question was opened, whatever the rows do meanwhile.
     pub asked: Vec<Identity>,
+    /// Nobody pointed at each of them: what is protected or not mine is left out, also when there is only one.
+    pub bulk: bool,
     /// The text that is being typed.
     pub field: Option<Input>,
     /// The first of its targets on the screen.
@@ -525,6 +537,8 @@ pub enum Problem {
     Account(AccountName),
     /// With an action.
     Operation(OpId),
+    /// An alert, with its first sign.
+    Alert(Topic, Timestamp),
     /// What the program last said.
     Message(Msg),
 }
@@ -560,6 +574,7 @@ pub enum Listener {
     RangeField,
     Figure,
     AlertsPopup,
+    Snooze,
     BudgetForm,
     Leave,
 }
@@ -600,6 +615,7 @@ impl View {
             // It came by itself: what is being typed was meant for the view.
             Some(Modal::Alerts(popup)) if !popup.armed => Listener::View,
             Some(Modal::Alerts(_)) => Listener::AlertsPopup,
+            Some(Modal::Snooze(_)) => Listener::Snooze,
             Some(Modal::Budget(_)) => Listener::BudgetForm,
             Some(Modal::Leave) => Listener::Leave,
         }

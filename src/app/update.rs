@@ -1,6 +1,7 @@
 //! One event in, new state and effects out.
 
 mod alerts;
+mod answer;
 mod budget_form;
 mod budgets;
 mod deeds;
@@ -20,6 +21,9 @@ mod world;
 pub use deeds::stop_or_start_of;
 pub(super) use spend::track_billing;
 pub use windows::painted;
+
+#[cfg(test)]
+mod popup_tests;
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -81,6 +85,9 @@ pub fn take(state: &mut State, event: Event, now: Timestamp) -> Vec<Effect> {
     };
     note_changes(state, now);
     effects.extend(figures::ask(state, now));
+    if std::mem::take(&mut state.view.rings) {
+        effects.push(Effect::Bell);
+    }
     effects
 }
 
@@ -173,6 +180,7 @@ fn rebuild(state: &mut State, resort: bool, now: Timestamp) {
         let unasked = world.streams.to_ask(&world.fleet).next().filter(|_| asks);
         view.unasked = unasked.map(|(account, machines)| (account.clone(), machines));
         rows::rebuild(world, view, resort, now);
+        view.attention += world.alerting.alerts.calling().count();
     }
     match view.tab {
         Tab::Fleet => {}
@@ -218,6 +226,7 @@ pub fn next_wake(state: &State, now: Timestamp) -> Option<Timestamp> {
         .chain(spend::billed_due(world, now))
         .chain(spend::totals_due(world))
         .chain(world.alerting.dispatch.next_wake().filter(|_| world.remembered && world.collects()))
+        .chain(popup::next_wake(&state.view))
         .chain(message)
         .chain(bright)
         .chain([now + AGES])

@@ -8,7 +8,6 @@ use super::check::Names;
 use super::file::{Section, quote};
 
 pub(super) const CHECKPOINT: &[&str] = &["name", "match", "paths", "to", "every"];
-}
 
 pub(super) fn checkpoint<'d>(section: &Section<'d>, names: &mut Names<'d>) {
     names.unique(section);

@@ -160,9 +160,18 @@ pub struct Basis<'a> {
 
 /// Plans one action on the resources that were pointed at. A plan without targets says why in `left_out`.
 pub fn plan(basis: Basis<'_>, action: Action, pointed: &[Identity]) -> Plan {
+    let single = pointed.iter().all(|identity| Some(identity) == pointed.first());
+    make(basis, action, pointed, !single)
+}
+
+/// The same for resources that nobody pointed at one by one: also a single one is left out that is to be left alone.
+pub fn plan_bulk(basis: Basis<'_>, action: Action, resources: &[Identity]) -> Plan {
+    make(basis, action, resources, true)
+}
+
+fn make(basis: Basis<'_>, action: Action, pointed: &[Identity], bulk: bool) -> Plan {
     let mut seen = BTreeSet::new();
     let pointed: Vec<&Identity> = pointed.iter().filter(|identity| seen.insert(*identity)).collect();
-    let bulk = pointed.len() > 1;
     let mut targets = Vec::new();
     let mut left_out = Vec::new();
     for identity in pointed {

@@ -71,6 +71,8 @@ impl Performer {
             Effect::SavePreferences(preferences) => self.save_preferences(preferences),
             Effect::OpenPage(url) => open_page(url, self.outbox.clone()),
             effect @ (Effect::AddOffered(_)
+            | Effect::SaveBudget { .. }
+            | Effect::Bell
             | Effect::Repaint
             | Effect::Suspend
             | Effect::Copy(_)

@@ -132,6 +132,13 @@ pub fn stop() {
 #[cfg(not(unix))]
 pub fn stop() {}
 
+/// Rings the bell, or whatever the terminal has in its place.
+pub fn ring() -> io::Result<()> {
+    let mut out = io::stdout();
+    out.write_all(b"\x07")?;
+    out.flush()
+}
+
 /// Puts a text into the clipboard of the terminal's own machine, wherever we run.
 pub fn copy(text: &str) -> io::Result<()> {
     execute!(io::stdout(), CopyToClipboard::to_clipboard_from(text))

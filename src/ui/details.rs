@@ -15,6 +15,7 @@ use super::theme::Role;
 use super::usage;
 use crate::app::listing::Line;
 use crate::app::rows::{self, GroupKey};
+use crate::rules::alerts::Alert;
 use crate::rules::fleet::Known;
 use crate::rules::runway;
 use crate::rules::saga::Operation;
@@ -26,6 +27,14 @@ pub fn below(paint: &mut Paint, scene: &Scene, area: Rect) {
     let rows = usize::from(room.height);
     let lines = match subject(scene) {
         Subject::Nothing => return,
+        Subject::Budget => {
+            paint.rule(area.x, area.y, area.width);
+            return super::budgets::paint_chart(paint, scene, room);
+        }
+        Subject::Alert(alert) => {
+            let lines = super::alerts::in_full(scene, alert);
+            lines.iter().flat_map(|line| wrap(line, room.width, 2)).collect()
+        }
         Subject::Instance(known) => instance_below(scene, known, room.width, rows),
         Subject::Group(key) => group_lines(scene, key),
         Subject::Storage(known) => super::storage::details(scene, known),
@@ -43,6 +52,8 @@ pub fn side(paint: &mut Paint, scene: &Scene, area: Rect) {
     let room = Rect::new(area.x + 2, area.y, area.width.saturating_sub(3), area.height);
     let lines = match subject(scene) {
         Subject::Nothing => return,
+        Subject::Budget => return super::budgets::paint_chart(paint, scene, room),
+        Subject::Alert(alert) => super::alerts::in_full(scene, alert),
         Subject::Instance(known) => instance_side(scene, known, room.width),
         Subject::Group(key) => group_lines(scene, key),
         Subject::Storage(known) => super::storage::details(scene, known),
@@ -60,6 +71,9 @@ enum Subject<'a> {
     Group(&'a GroupKey),
     Storage(&'a Known<StorageItem>),
     Operation(&'a Operation),
+    /// The one under the cursor.
+    Budget,
+    Alert(&'a Alert),
 }
 
 fn subject<'a>(scene: &Scene<'a>) -> Subject<'a> {
@@ -71,7 +85,9 @@ fn subject<'a>(scene: &Scene<'a>) -> Subject<'a> {
         },
         Some(Line::Group(key)) => Subject::Group(key),
         Some(Line::Operation(op)) => scene.state.world.operations.get(op).map_or(Subject::Nothing, Subject::Operation),
-        Some(Line::Spend(_) | Line::Budget(_) | Line::Alert(..)) | None => Subject::Nothing,
+        Some(Line::Budget(_)) => Subject::Budget,
+        Some(Line::Alert(..)) => super::alerts::here(scene).map_or(Subject::Nothing, Subject::Alert),
+        Some(Line::Spend(_)) | None => Subject::Nothing,
     }
 }
 

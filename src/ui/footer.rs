@@ -11,10 +11,12 @@ use super::scene::Scene;
 use super::text::{Phrase, Word};
 use super::theme::Role;
 use crate::app::action::Action;
+use crate::app::answers::answers;
 use crate::app::keymap::Binding;
 use crate::app::listing::Line;
 use crate::app::message::{Msg, QuickName};
 use crate::app::state::{Modal, Tab};
+use crate::rules::alerts::Stage;
 use crate::rules::saga::{Operation, Outcome};
 
 /// The least room for a text that is being typed, its sign and the blanks around it included.
@@ -37,6 +39,7 @@ pub fn paint(paint: &mut Paint, scene: &Scene, area: Rect) -> Option<Position> {
         // A window names its own keys.
         (Some(_), _) => Runs::new(),
         (None, None) => hints(scene, room, |binding| match binding.action {
+            Action::AllIdle if !available(scene, Action::AllIdle) => Kept::WithRoom,
             _ if binding.danger => Kept::Always,
             Action::Palette | Action::Help | Action::Quit | Action::TakeBack => Kept::Always,
             _ => Kept::WithRoom,
@@ -163,6 +166,8 @@ fn hint_of(scene: &Scene, binding: &Binding) -> Option<Msg> {
         return None;
     }
     match binding.action {
+        // In the Alerts view it never starts anything.
+        Action::StopOrStart if scene.state.view.tab == Tab::Alerts => Some(Msg::HintStop),
         Action::StopOrStart => {
             let starts = pointed(scene).is_some_and(|known| first_action(scene, known) == Deed::Start);
             Some(if starts { Msg::HintStart } else { Msg::HintStop })
@@ -178,6 +183,9 @@ fn hint_of(scene: &Scene, binding: &Binding) -> Option<Msg> {
 
 /// What an action would be about first.
 fn first_pointed<'a>(scene: &Scene<'a>) -> Option<&'a Identity> {
+    if scene.state.view.tab == Tab::Alerts {
+        return super::alerts::here(scene)?.matter.identity();
+    }
     let list = scene.state.view.list();
     list.marks.first().or_else(|| list.selected())
 }
@@ -196,7 +204,14 @@ fn available(scene: &Scene, action: Action) -> bool {
     let view = &scene.state.view;
     match action {
         _ if view.offers_shown() && action.is_about_rows() => false,
-        Action::StopOrStart | Action::End if scene.only_looks_on() => false,
+        Action::StopOrStart | Action::End | Action::AllIdle if scene.only_looks_on() => false,
+        Action::AllIdle => !scene.state.world.fleet.idle.is_empty(),
+        Action::StopOrStart | Action::End | Action::Page if view.tab == Tab::Alerts => {
+            super::alerts::here(scene).is_some_and(|alert| answers(&scene.state.world, &alert.matter).contains(&action))
+        }
+        Action::Seen | Action::Snooze if view.tab == Tab::Alerts => {
+            super::alerts::here(scene).is_some_and(|alert| !matches!(alert.stage, Stage::Resolved { .. }))
+        }
         Action::StopOrStart => {
             pointed(scene).is_some_and(|known| scene.hindrance(known, first_action(scene, known)).is_none())
         }

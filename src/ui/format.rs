@@ -74,6 +74,25 @@ pub fn digits(amount: Decimal) -> String {
     grouped(amount, 2)
 }
 
+/// An amount in digits as one says it: to the cent below a hundred, else whole.
+pub fn brief(amount: Decimal) -> String {
+    let whole = amount.abs() >= Decimal::ONE_HUNDRED || amount.fract().is_zero();
+    grouped(amount, if whole { 0 } else { 2 })
+}
+
+/// A limit in digits: nothing of it is rounded away but what is less than a cent.
+pub fn limit(amount: Decimal) -> String {
+    grouped(amount, if amount.fract().is_zero() { 0 } else { 2 })
+}
+
+/// Digits with the sign of their currency: `$1,204`, `-$9.50`.
+pub fn with_sign(digits: &str, currency: Currency, glyphs: &Glyphs) -> String {
+    match digits.strip_prefix('-') {
+        Some(digits) => format!("-{}{digits}", symbol(currency, glyphs)),
+        None => format!("{}{digits}", symbol(currency, glyphs)),
+    }
+}
+
 /// An amount that was spent, in digits: to the cent, and what is less than one is said to be.
 pub fn spent(amount: Decimal) -> String {
     let least = Decimal::new(5, 3);
@@ -122,11 +141,7 @@ fn grouped(amount: Decimal, places: u32) -> String {
 
 /// `$914.20`, `-¥3.00`.
 pub fn money(money: Money, glyphs: &Glyphs) -> String {
-    let digits = grouped(money.amount, 2);
-    match digits.strip_prefix('-') {
-        Some(digits) => format!("-{}{digits}", symbol(money.currency, glyphs)),
-        None => format!("{}{digits}", symbol(money.currency, glyphs)),
-    }
+    with_sign(&grouped(money.amount, 2), money.currency, glyphs)
 }
 
 /// `$187.41 ¥88.20`: what was spent, `~` before what is partly assumed. The main currency comes first, and

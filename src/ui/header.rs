@@ -4,14 +4,16 @@ use jiff::SignedDuration;
 use providers::money::Rate;
 use ratatui::layout::Rect;
 
+use super::budgets;
 use super::format;
 use super::paint::{Paint, Run, Runs, dim, plain, run, runs_width};
 use super::scene::Scene;
-use super::text::{Phrase, Word};
+use super::text::{OfBudgets, Phrase, Word, percent_of};
 use super::theme::Role;
 use crate::app::action::Action as Meaning;
 use crate::app::spending::Unwatched;
 use crate::app::state::Tab;
+use crate::rules::budgets::Cycle;
 use crate::rules::fleet::{Account, AsOf, Trouble};
 use crate::rules::memory::Collector;
 use crate::rules::runway::Runway;
@@ -19,6 +21,8 @@ use crate::rules::spend::{Sums, date_of};
 
 /// Blanks between two parts.
 const GAP: u16 = 3;
+/// Cells of the bar of the month.
+const BAR: u16 = 10;
 /// The ranks of the shortest runway: where it needs somebody, and else.
 const SHORT_RUNWAY: u8 = 1;
 const RUNWAY: u8 = 6;
@@ -101,7 +105,13 @@ fn parts(scene: &Scene, naming: Naming) -> Vec<Part> {
         let told = |sums: &Sums| if is_told(scene) || !sums.is_empty() { told(sums, scene) } else { dash.to_owned() };
         let (of_day, of_month) = (told(&spent.today), told(&spent.month));
         add(3, vec![plain(language.phrase(&Phrase::Today { money: &of_day }))]);
-        add(5, vec![plain(language.phrase(&Phrase::InMonth { month, money: &of_month }))]);
+        add(
+            5,
+            match against_budget(scene, month, naming) {
+                Some(told) => told,
+                None => vec![plain(language.phrase(&Phrase::InMonth { month, money: &of_month }))],
+            },
+        );
     }
     if let Some(waste) = format::burn(&world.totals.waste, scene.currency(), scene.look) {
         add(2, vec![run(language.phrase(&Phrase::Wasting { rate: &waste }), Role::Waste)]);
@@ -120,6 +130,34 @@ fn parts(scene: &Scene, naming: Naming) -> Vec<Part> {
         add(7, vec![dim(language.phrase(&Phrase::Prepaid { rate: &prepaid }))]);
     }
     parts
+}
+
+/// The month against its budget; `None` without one over everything, and before the books have answered for it.
+fn against_budget(scene: &Scene, month: i8, naming: Naming) -> Option<Runs> {
+    let (language, budgets) = (scene.look.language, &scene.state.world.budgets);
+    let mut of_month = budgets.rules.iter().zip(&budgets.standings);
+    let (budget, standing) = of_month
+        .find(|(budget, _)| budget.cycle == Cycle::Month && budget.scope.is_all() && budget.limit.money().is_some())?;
+    let (standing, limit) = (standing.as_ref()?, budget.limit.money()?);
+    let role = budgets::tone(standing.spent, budget);
+    let percent = format!("{} %", percent_of(standing.spent, limit.amount)?);
+    if naming == Naming::Short {
+        return Some(vec![run(language.of_budgets(OfBudgets::MonthBriefly { month, percent: &percent }), role)]);
+    }
+    let spent = format::with_sign(&format::brief(standing.spent), limit.currency, scene.look.glyphs);
+    let limit_told = format::limit(limit.amount);
+    let (full, rest) = budgets::filled(scene, standing.spent, limit.amount, BAR);
+    let mut told = vec![
+        plain(language.of_budgets(OfBudgets::Month { month, spent: &spent, limit: &limit_told })),
+        run(format!(" {full}"), role),
+        run(rest, Role::Rule),
+        run(format!(" {percent}"), role),
+    ];
+    // Money that no exchange rate joins is never left out.
+    for (currency, amount) in &standing.apart {
+        told.push(plain(format!(" {}", format::spent_money(*amount, *currency, scene.look.glyphs))));
+    }
+    Some(told)
 }
 
 /// How long an account's money lasts, where it is plain whose it is.

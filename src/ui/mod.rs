@@ -33,6 +33,8 @@ pub mod theme;
 mod usage;
 
 #[cfg(test)]
+mod budget_tests;
+#[cfg(test)]
 mod spend_tests;
 #[cfg(test)]
 mod testing;
@@ -146,6 +148,7 @@ fn screen(paint: &mut Paint, area: Rect, state: &State, now: Timestamp) -> Drawn
         Some(Modal::Range(choice)) => return typing(spend::paint_range(paint, &scene, room, choice)),
         Some(Modal::Figure(figure)) => spend::paint_figure(paint, &scene, room, figure),
         Some(Modal::Alerts(popup)) => alerts::paint_popup(paint, &scene, room, popup),
+        Some(Modal::Snooze(choice)) => alerts::paint_snooze(paint, &scene, room, choice),
         Some(Modal::Budget(form)) => return typing(budgets::paint_form(paint, &scene, room, form)),
         Some(Modal::Leave) => leave::paint(paint, &scene, room),
     }

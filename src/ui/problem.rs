@@ -31,6 +31,13 @@ pub fn paint(paint: &mut Paint, scene: &Scene, room: Rect, about: &About, scroll
             }
             None => (String::new(), vec![vec![plain(language.word(Word::Unknown))]]),
         },
+        About::Alert(topic, since) => {
+            let title = language.word(Word::Alerts).to_owned();
+            match scene.state.world.alerting.alerts.find_one(topic, *since) {
+                Some(alert) => (title, super::alerts::in_full(scene, alert)),
+                None => (title, vec![vec![plain(language.word(Word::Unknown))]]),
+            }
+        }
         About::Message(message) => {
             (language.word(Word::SaidLast).to_owned(), vec![vec![plain(scene.message(message))]])
         }

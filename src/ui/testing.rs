@@ -196,6 +196,12 @@ impl Story {
         self
     }
 
+    /// Presses a key in the very moment of what happened last.
+    pub fn key_at_once(&mut self, c: char) -> &mut Self {
+        self.event(Event::View(ViewEvent::Key(Key::char(c))));
+        self
+    }
+
     pub fn code(&mut self, code: Code) -> &mut Self {
         self.key(Key::plain(code));
         self

@@ -2,6 +2,7 @@
 //! value: a text that is missing does not compile.
 
 mod alerts;
+mod budgets;
 mod channel;
 mod chinese;
 mod english;
@@ -31,7 +32,8 @@ use crate::rules::plan::Hindrance;
 use crate::rules::saga::Outcome;
 
 pub use super::language::Language;
-pub use alerts::alert_line;
+pub use alerts::{Sentence, Telling, alert_line, percent_of};
+pub use budgets::{OfAlerts, OfBudgets};
 pub use channel::channel_text;
 pub use tables::{Below, Head};
 pub use usage::OfUse;

@@ -3,10 +3,9 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::{budgets, findings};
-use crate::app::action::Action;
 use crate::app::effect::Effect;
 use crate::app::event::Intent;
-use crate::app::state::{State, World};
+use crate::app::state::World;
 use crate::rules::alerts::{Alert, Stage};
 use crate::rules::dispatch::{Delivery, News};
 
@@ -99,10 +98,4 @@ pub(super) fn intend(world: &mut World, intent: &Intent, now: Timestamp) -> Vec<
         _ => return Vec::new(),
     }
     write_down(world, Vec::new(), now)
-}
-
-/// What keys of the Alerts and Budgets views do.
-pub(super) fn perform(state: &mut State, action: Action, now: Timestamp) -> Vec<Effect> {
-    let _ = (state, action, now);
-    Vec::new()
 }

@@ -125,33 +125,56 @@ fn propose(state: &mut State, deed: Deed, now: Timestamp) -> Vec<Effect> {
         say(&mut state.view, Msg::NothingSelected, now);
         return vec![];
     }
+    // One resource that loses nothing goes into its countdown at once: the row shows it, `u` takes it back. A
+    // marked row may be anywhere, so it is asked about.
+    let under_cursor = pointed.len() == 1 && state.view.list().selected() == pointed.first();
+    let asking = if under_cursor { Asking::One } else { Asking::Marked };
+    propose_for(state, deed, pointed, asking, now)
+}
+
+/// What an action is asked about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asking {
+    /// The one that is seen under the cursor.
+    One,
+    Marked,
+    /// All of a kind: nobody pointed at each of them.
+    All,
+}
+
+/// Makes the plan for some resources, and asks what the plan demands.
+pub(super) fn propose_for(
+    state: &mut State,
+    deed: Deed,
+    asked: Vec<Identity>,
+    asking: Asking,
+    now: Timestamp,
+) -> Vec<Effect> {
     if let (false, Some(Collector::Other { owner, .. })) = (state.world.acts(), &state.world.collector) {
         let message = Msg::OnlyLooking { host: owner.host.clone(), pid: owner.pid };
         say(&mut state.view, message, now);
         return vec![];
     }
-    let plan = make_plan(state, deed, &pointed, now);
+    let bulk = asking == Asking::All;
+    let plan = make_plan(state, deed, &asked, bulk, now);
     if plan.targets.is_empty() {
         if let Some((_, name, hindrance)) = plan.left_out.into_iter().next() {
             say(&mut state.view, Msg::LeftOut { name, action: deed, hindrance }, now);
         }
         return vec![];
     }
-    // One resource that loses nothing goes into its countdown at once: the row shows it, `u` takes it back. A
-    // marked row may be anywhere, so it is asked about.
-    let under_cursor = pointed.len() == 1 && state.view.list().selected() == pointed.first();
-    if plan.confirmation == Confirmation::Countdown && under_cursor {
+    if plan.confirmation == Confirmation::Countdown && asking == Asking::One {
         return begin(state, plan, None, now);
     }
-    let question = Question { plan: Box::new(plan), asked: pointed, field: None, scroll: 0, changed: None };
+    let question = Question { plan: Box::new(plan), asked, bulk, field: None, scroll: 0, changed: None };
     state.view.modals.push(Modal::Plan(question));
     vec![]
 }
 
-pub(super) fn make_plan(state: &State, deed: Deed, pointed: &[Identity], now: Timestamp) -> Plan {
+pub(super) fn make_plan(state: &State, deed: Deed, asked: &[Identity], bulk: bool, now: Timestamp) -> Plan {
     let under_way = state.world.busy();
     let basis = state.world.basis(&under_way, now);
-    plan::plan(basis, deed, pointed)
+    if bulk { plan::plan_bulk(basis, deed, asked) } else { plan::plan(basis, deed, asked) }
 }
 
 pub(super) fn begin(state: &mut State, plan: Plan, typed: Option<&str>, now: Timestamp) -> Vec<Effect> {

@@ -5,7 +5,7 @@ use providers::text::clean;
 use tui_input::{Input, InputRequest};
 
 use super::view::{perform, quit, say};
-use super::{budget_form, figures, leave_now, popup, windows};
+use super::{answer, budget_form, figures, leave_now, popup, windows};
 use crate::app::action::{Action, Code, Key as Pressed};
 use crate::app::effect::Effect;
 use crate::app::message::Msg;
@@ -39,6 +39,7 @@ pub(super) fn pressed(state: &mut State, key: Pressed, now: Timestamp) -> Vec<Ef
         return unseen(state, key, now);
     }
     match listener {
+        Listener::View if popup::waits(&state.view) => popup::beneath(state, key, now),
         Listener::View => in_view(state, key, now),
         Listener::Filter => windows::in_filter(state, key),
         Listener::Palette => windows::in_palette(state, key, now),
@@ -53,6 +54,7 @@ pub(super) fn pressed(state: &mut State, key: Pressed, now: Timestamp) -> Vec<Ef
         Listener::Range | Listener::RangeField => figures::in_range(state, key, now),
         Listener::Figure => figures::in_figure(state, key),
         Listener::AlertsPopup => popup::in_popup(state, key, now),
+        Listener::Snooze => answer::in_snooze(state, key, now),
         Listener::BudgetForm => budget_form::in_form(state, key, now),
         Listener::Leave => match state.view.fixed.keys.action_in(state.view.tab, key) {
             Some(Action::Quit) => leave_now(state, now),
@@ -84,6 +86,7 @@ fn is_held(view: &View, listener: Listener, key: Pressed, now: Timestamp) -> boo
     let keys = &view.fixed.keys;
     let action = match listener {
         Listener::Plan => keys.action_in_plan(key),
+        Listener::AlertsPopup => keys.action_in_popup(key),
         _ if listener.is_text_field() => None,
         _ => keys.action_in(view.tab, key),
     };
@@ -119,6 +122,11 @@ pub(super) fn pasted(state: &mut State, text: &str, now: Timestamp) {
         }
         Some(Modal::Assign(form)) => insert(form.field()),
         Some(Modal::HostKey { input, .. }) => insert(input),
+        Some(Modal::Budget(form)) => {
+            if let Some(input) = form.typing() {
+                insert(input);
+            }
+        }
         Some(Modal::Range(choice)) => {
             choice.begin_to_type();
             insert(&mut choice.input);
@@ -139,7 +147,7 @@ fn digit(key: Pressed) -> Option<u8> {
     }
 }
 
-fn in_view(state: &mut State, key: Pressed, now: Timestamp) -> Vec<Effect> {
+pub(super) fn in_view(state: &mut State, key: Pressed, now: Timestamp) -> Vec<Effect> {
     if state.view.offers_shown() {
         if let Some(number) = digit(key) {
             let at = state.view.offered.iter().position(|offered| offered.number == number);

@@ -3,6 +3,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::popup;
 use super::view::{details, sort_by, step};
 use super::windows::scroll_text;
 use crate::app::action::{Mouse, MouseKind};
@@ -44,7 +45,7 @@ fn wheel(state: &mut State, by: i32) {
                 figure.scroll(by, height);
             }
         }
-        Listener::AlertsPopup | Listener::BudgetForm => {}
+        Listener::AlertsPopup => popup::step(&mut state.view, by.signum() as isize),
         Listener::Plan => {
             if let Some(Modal::Plan(Question { plan, scroll, .. })) = state.view.modals.last_mut() {
                 let last = plan.targets.len().saturating_sub(1);
@@ -60,13 +61,15 @@ fn wheel(state: &mut State, by: i32) {
         | Listener::RangeField
         | Listener::Consent
         | Listener::HostKey
+        | Listener::Snooze
+        | Listener::BudgetForm
         | Listener::Leave => {}
     }
 }
 
 fn pressed(state: &mut State, mouse: Mouse, now: Timestamp) {
     // A window covers what lies below it, and its own answers are keys.
-    if state.view.listener() != Listener::View || state.view.offers_shown() {
+    if !state.view.modals.is_empty() || state.view.offers_shown() {
         return;
     }
     match state.view.frame().spot(state.view.width, mouse.column, mouse.row) {

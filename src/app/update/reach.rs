@@ -1,22 +1,31 @@
 //! Ways to the instance under the cursor: its page, ssh to it, its ssh line.
 
 use jiff::Timestamp;
-use providers::model::{Phase, ResourceKind};
+use providers::model::{Identity, Phase, ResourceKind};
 
 use super::view::say;
 use crate::app::effect::Effect;
 use crate::app::listing::Line;
 use crate::app::message::Msg;
 use crate::app::spend::SpendLine;
-use crate::app::state::State;
+use crate::app::state::{State, World};
 use crate::rules::spend::{Billable, Key};
 use crate::rules::streams::Target;
 
 pub(super) fn open_page(state: &mut State, now: Timestamp) -> Vec<Effect> {
-    let page = state.view.list().selected().and_then(|identity| match identity.kind {
-        ResourceKind::Instance => state.world.fleet.instances.get(identity)?.row.page.clone(),
-        ResourceKind::Storage => state.world.fleet.storage.get(identity)?.row.page.clone(),
-    });
+    let page = state.view.list().selected().and_then(|identity| page_of(&state.world, identity));
+    open(state, page, now)
+}
+
+/// The provider's page of a resource.
+pub(super) fn page_of(world: &World, identity: &Identity) -> Option<String> {
+    match identity.kind {
+        ResourceKind::Instance => world.fleet.instances.get(identity)?.row.page.clone(),
+        ResourceKind::Storage => world.fleet.storage.get(identity)?.row.page.clone(),
+    }
+}
+
+pub(super) fn open(state: &mut State, page: Option<String>, now: Timestamp) -> Vec<Effect> {
     // What is simulated has no page, and a demonstration sends nothing beyond this machine.
     match page.filter(|_| !state.view.fixed.demo) {
         Some(url) => {

@@ -4,7 +4,9 @@ use jiff::{SignedDuration, Timestamp};
 use providers::model::{AccountName, Identity};
 use tui_input::Input;
 
-use super::{MESSAGE_STAYS, alerts, deeds, figures, keys, leave_now, mouse, reach, resort, windows, world};
+use super::{
+    MESSAGE_STAYS, answer, budget_form, deeds, figures, keys, leave_now, mouse, reach, resort, windows, world,
+};
 use crate::app::action::Action;
 use crate::app::effect::Effect;
 use crate::app::event::{Guest, Intent, ViewEvent, WorldEvent};
@@ -54,6 +56,7 @@ pub fn update(state: &mut State, event: ViewEvent, now: Timestamp) -> Vec<Effect
             say(&mut state.view, Msg::NotAdded { error }, now);
             vec![]
         }
+        ViewEvent::BudgetSaved { budget, of, ended } => budget_form::saved(state, *budget, of.as_deref(), ended, now),
     }
 }
 
@@ -72,6 +75,9 @@ pub(super) fn perform(state: &mut State, action: Action, now: Timestamp) -> Vec<
     if jumped && matches!(action, Action::StopOrStart | Action::End) && list.marks.is_empty() {
         say(&mut state.view, Msg::RowJustChanged, now);
         return vec![];
+    }
+    if state.view.tab == Tab::Alerts && answer::is_about_an_alert(action) {
+        return answer::perform(state, answer::under_cursor(state), action, now);
     }
     match action {
         Action::Quit => return quit(state, now),
@@ -171,13 +177,16 @@ pub(super) fn perform(state: &mut State, action: Action, now: Timestamp) -> Vec<
         Action::Page => return reach::open_page(state, now),
         Action::Ssh => return reach::ssh(state, now),
         Action::CopySsh => return reach::copy_ssh(state, now),
-        Action::Snooze | Action::AllIdle | Action::NewBudget => return alerts::perform(state, action, now),
+        Action::AllIdle => return answer::all_idle(state, now),
+        Action::NewBudget => budget_form::open(state, None, now),
+        // In the Alerts view alone.
+        Action::Snooze | Action::SeenAll => {}
         Action::Confirm => {}
     }
     vec![]
 }
 
-fn show(state: &mut State, tab: Tab) {
+pub(super) fn show(state: &mut State, tab: Tab) {
     if tab == Tab::Spend && state.view.tab != tab {
         state.view.spend.opened();
     }
@@ -290,6 +299,12 @@ pub(super) fn details(state: &mut State, now: Timestamp) {
         Some(Line::Resource(identity)) if view.tab == Tab::Fleet => {
             view.modals.push(Modal::Machine { identity, scroll: 0 });
         }
+        Some(Line::Budget(name)) => budget_form::open(state, Some(&name), now),
+        Some(Line::Alert(..)) => {
+            if let Some(alert) = answer::under_cursor(state) {
+                answer::go_there(state, &alert, now);
+            }
+        }
         _ => view.details = !view.details,
     }
 }
@@ -328,8 +343,10 @@ fn problem(state: &mut State, now: Timestamp) {
         |name: &AccountName| state.world.fleet.account(name).is_some_and(crate::rules::fleet::Account::needs_a_look);
     // What was just said first: it is what somebody has seen.
     let said = state.view.message.as_ref().filter(|shown| shown.message.is_bad()).map(|shown| shown.message.clone());
+    let of_alert = answer::under_cursor(state).filter(|_| state.view.tab == Tab::Alerts);
     let about = said
         .map(Problem::Message)
+        .or(of_alert.map(|alert| answer::problem_of(state, &alert)))
         .or(of_action.map(Problem::Operation))
         .or_else(|| under_cursor.filter(troubled).map(Problem::Account))
         .or_else(|| {
@@ -337,9 +354,13 @@ fn problem(state: &mut State, now: Timestamp) {
             all.find(|name| troubled(name)).cloned().map(Problem::Account)
         });
     match about {
-        Some(about) => state.view.modals.push(Modal::Problem { about, scroll: 0 }),
+        Some(about) => problem_window(state, about),
         None => say(&mut state.view, Msg::NoProblem, now),
     }
+}
+
+pub(super) fn problem_window(state: &mut State, about: Problem) {
+    state.view.modals.push(Modal::Problem { about, scroll: 0 });
 }
 
 /// The last action on a resource, when it is overdue or did not do what it should.

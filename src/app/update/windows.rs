@@ -84,7 +84,7 @@ pub(super) fn in_name_field(state: &mut State, key: Key, now: Timestamp) -> Vec<
 /// does not, it is asked anew.
 pub(super) fn review_question(state: &mut State, now: Timestamp) {
     let Some(Modal::Plan(question)) = state.view.modals.last() else { return };
-    let fresh = make_plan(state, question.plan.action, &question.asked, now);
+    let fresh = make_plan(state, question.plan.action, &question.asked, question.bulk, now);
     let Some(question) = self::question(state) else { return };
     if !question.plan.asks_the_same(&fresh) {
         question.changed = Some(now);
@@ -216,7 +216,7 @@ pub(super) fn in_palette(state: &mut State, key: Key, now: Timestamp) -> Vec<Eff
 }
 
 /// Puts the cursor on a row; what hides it is taken away.
-fn go_to_row(state: &mut State, identity: &Identity, now: Timestamp) {
+pub(super) fn go_to_row(state: &mut State, identity: &Identity, now: Timestamp) {
     state.view.tab = view_of(identity);
     if state.view.tab == Tab::Fleet {
         state.view.offered.clear();

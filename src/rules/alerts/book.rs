@@ -109,6 +109,12 @@ impl Alerts {
         self.open.get(topic)
     }
 
+    /// The alert that began with this first sign, open or ended lately.
+    pub fn find_one(&self, topic: &Topic, since: Timestamp) -> Option<&Alert> {
+        let open = self.open.get(topic).filter(|alert| alert.since == since);
+        open.or_else(|| self.ended.iter().find(|alert| alert.since == since && alert.topic == *topic))
+    }
+
     /// What ended lately, the newest first.
     pub fn ended(&self) -> &[Alert] {
         &self.ended

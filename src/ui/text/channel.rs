@@ -9,9 +9,9 @@ use providers::text::clean;
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
 
-use super::alerts::alert_line;
 use super::Language;
-use crate::rules::alerts::{Matter, Severity};
+use super::alerts::alert_line;
+use crate::rules::alerts::Severity;
 use crate::rules::dispatch::{Message, News};
 use crate::ui::format;
 use crate::ui::glyphs::UNICODE;

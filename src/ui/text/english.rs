@@ -480,6 +480,7 @@ pub fn message(message: &Msg, look: &Look, first: Currency) -> String {
         Msg::HintChange => "change",
         Msg::HintGoThere => "go there",
         Msg::HintSeen => "seen",
+        Msg::HintSeenAll => "all seen",
         Msg::HintSnooze => "snooze",
         Msg::HintAllIdle => "all idle",
         Msg::HintPage => "page",
@@ -489,9 +490,11 @@ pub fn message(message: &Msg, look: &Look, first: Currency) -> String {
         Msg::HelpNewBudget => "make a budget",
         Msg::HelpChangeBudget => "change the budget",
         Msg::HelpGoThere => "go to the row that it is about",
-        Msg::HelpAlertSeen => "it is seen, and not told again",
+        Msg::HelpAlertSeen => "the alert under the cursor is seen, and not told again",
+        Msg::HelpSeenAll => "all alerts that fire are seen",
+        Msg::HelpAlertInFull => "all about the alert",
         Msg::HelpSnooze => "tell it again in an hour, or tomorrow",
-        Msg::HelpAllIdle => "all idle instances, and what can be done with them",
+        Msg::HelpAllIdle => "the plan to stop all that is idle; it only opens it",
         Msg::HelpLeaveAlerts => "leave them in the Alerts view",
         Msg::HelpEarlier => "the month (or week, day, range) before",
         Msg::HelpLater => "the one after it",
@@ -603,6 +606,21 @@ pub fn message(message: &Msg, look: &Look, first: Currency) -> String {
             By::Component => "by component",
             By::Day => "by day",
         },
+        Msg::AlertsSeen { count: 1 } => "seen: it is not told again",
+        Msg::AlertsSeen { count } => return format!("{count} seen: they are not told again"),
+        Msg::Snoozed { clock, .. } => return format!("told again at {clock}, if it is still so"),
+        Msg::AlertAnswered => "nothing is left to say to it: it is seen, or over",
+        Msg::NoAlertHere => "no alert here",
+        Msg::NotOfThisAlert => "this is about no instance and no storage item; enter goes there",
+        Msg::NothingIdleNow => "nothing is known to be idle",
+        Msg::BudgetSaved { name } => return format!("budget {name} is in the config and in force"),
+        Msg::BudgetInDemo { name } => return format!("budget {name} is in force until the demo ends"),
+        Msg::BudgetSavedElsewhere { name } => {
+            return format!("budget {name} is in the config; who collects knows it from its next start");
+        }
+        Msg::BudgetOnlyInConfig { name } => {
+            return format!("budget {name} has several conditions: change it in the config");
+        }
         Msg::NoFuture => "nothing is spent beyond today",
         Msg::TimesAgo(true) => "times by how long ago they are",
         Msg::TimesAgo(false) => "times as moments",

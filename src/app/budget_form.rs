@@ -1,0 +1,359 @@
+//! A budget as it is typed: its fields, what each may be, and what is wrong with one that cannot be read.
+
+use std::collections::BTreeSet;
+
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use providers::model::{AccountName, ProviderName};
+use providers::money::Currency;
+use providers::text::clean;
+use rust_decimal::Decimal;
+use tui_input::Input;
+
+use crate::rules::budgets::{Budget, Cycle, FORECAST, Quantity, Scope, THRESHOLDS, Unit};
+use crate::rules::matcher::{Glob, LabelPattern};
+use crate::rules::spend::Period;
+
+/// The highest share of a limit that a line may lie at, in percent.
+const HIGHEST_LINE: u32 = 1000;
+
+/// The fields, in the order of the form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Field {
+    Name,
+    Limit,
+    Period,
+    Scope,
+    Thresholds,
+    Forecast,
+    Zone,
+}
+
+impl Field {
+    pub const ALL: [Field; 7] =
+        [Field::Name, Field::Limit, Field::Period, Field::Scope, Field::Thresholds, Field::Forecast, Field::Zone];
+}
+
+/// What is wrong with a field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mistake {
+    NoName,
+    NameTaken,
+    NoLimit,
+    NoPeriod,
+    DatesReversed,
+    NoScope,
+    NoAccount(String),
+    NoProvider(String),
+    NoPercents,
+    NoZone,
+}
+
+/// A budget in plain texts: `1500 USD`, `month`, `project art`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Texts {
+    pub name: String,
+    pub limit: String,
+    pub period: String,
+    /// Empty for everything.
+    pub scope_kind: String,
+    pub scope: String,
+    /// Empty for none.
+    pub thresholds: String,
+    /// Empty for none.
+    pub forecast: String,
+    /// Empty for the config's own.
+    pub zone: String,
+}
+
+impl Texts {
+    /// `None` of a budget whose scope has several conditions, which texts of one kind cannot say.
+    pub fn of(budget: &Budget, own_zone: &TimeZone) -> Option<Self> {
+        let scope = &budget.scope;
+        let conditions: Vec<(&str, String)> = [
+            scope.project.as_ref().map(|project| ("project", project.clone())),
+            scope.account.as_ref().map(|account| ("account", account.to_string())),
+            scope.provider.as_ref().map(|provider| ("provider", provider.to_string())),
+            scope.instance.as_ref().map(|glob| ("instance", glob.to_string())),
+            scope.label.as_ref().map(|label| ("label", label_text(label))),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        let (scope_kind, scope) = match conditions.as_slice() {
+            [] => (String::new(), String::new()),
+            [(kind, value)] => ((*kind).to_owned(), value.clone()),
+            _ => return None,
+        };
+        let period = match budget.cycle {
+            Cycle::Day => "day".to_owned(),
+            Cycle::Week => "week".to_owned(),
+            Cycle::Month => "month".to_owned(),
+            Cycle::Total => "total".to_owned(),
+            Cycle::Dates(period) => format!("{} {}", period.from, period.to.yesterday().unwrap_or(period.to)),
+        };
+        let unit = match budget.limit.unit {
+            Unit::Money(currency) => currency.to_string(),
+            Unit::GpuHours => "gpu-h".to_owned(),
+        };
+        let own = budget.zone == *own_zone;
+        let percents: Vec<String> = budget.thresholds.iter().map(u32::to_string).collect();
+        Some(Texts {
+            name: budget.name.clone(),
+            limit: format!("{} {unit}", budget.limit.amount.normalize()),
+            period,
+            scope_kind,
+            scope,
+            thresholds: percents.join(", "),
+            forecast: budget.forecast.map(|percent| percent.to_string()).unwrap_or_default(),
+            zone: budget.zone.iana_name().filter(|_| !own).unwrap_or_default().to_owned(),
+        })
+    }
+}
+
+fn label_text(label: &LabelPattern) -> String {
+    label.value.as_ref().map_or_else(|| label.key.clone(), |value| format!("{}={value}", label.key))
+}
+
+/// The form of a budget.
+#[derive(Clone, Debug)]
+pub struct BudgetForm {
+    /// The budget that is changed; `None` for a new one.
+    pub of: Option<String>,
+    /// In the order of [`Field::ALL`].
+    pub fields: [Input; Field::ALL.len()],
+    /// The one that is written in.
+    pub at: usize,
+    pub mistakes: [Option<Mistake>; Field::ALL.len()],
+    /// It is being written down.
+    pub saving: bool,
+    /// Why it could not be written down.
+    pub refused: Option<String>,
+}
+
+impl BudgetForm {
+    /// A new budget, as most are; or one that is changed.
+    pub fn new(texts: Option<Texts>, currency: Currency) -> Self {
+        let of = texts.as_ref().map(|texts| texts.name.clone());
+        let texts = texts.unwrap_or_else(|| Texts {
+            limit: format!(" {currency}"),
+            period: "month".to_owned(),
+            thresholds: THRESHOLDS.map(|percent| percent.to_string()).join(", "),
+            forecast: FORECAST.to_string(),
+            ..Texts::default()
+        });
+        let scope = [texts.scope_kind, texts.scope].join(" ").trim().to_owned();
+        let fields = [texts.name, texts.limit, texts.period, scope, texts.thresholds, texts.forecast, texts.zone];
+        let mut fields = fields.map(Input::new);
+        if of.is_none() {
+            // The amount is typed before its currency.
+            fields[1].handle(tui_input::InputRequest::GoToStart);
+        }
+        BudgetForm { of, fields, at: 0, mistakes: Default::default(), saving: false, refused: None }
+    }
+
+    /// The text that is being typed; `None` while it is being written down.
+    pub fn typing(&mut self) -> Option<&mut Input> {
+        self.refused = None;
+        self.mistakes[self.at] = None;
+        (!self.saving).then(|| &mut self.fields[self.at])
+    }
+}
+
+/// What the fields are checked against.
+#[derive(Clone, Debug)]
+pub struct Known<'a> {
+    /// Names of the other budgets.
+    pub names: BTreeSet<&'a str>,
+    pub accounts: Vec<&'a AccountName>,
+    /// The zone where none is given.
+    pub zone: TimeZone,
+}
+
+/// The budget that the fields say, or what is wrong with each of them.
+pub fn read(form: &BudgetForm, known: &Known<'_>) -> Result<Budget, [Option<Mistake>; Field::ALL.len()]> {
+    let text = |field: Field| clean(form.fields[field as usize].value()).trim().to_owned();
+    let name = name(&text(Field::Name), known);
+    let limit = limit(&text(Field::Limit));
+    let cycle = cycle(&text(Field::Period));
+    let scope = scope(&text(Field::Scope), known);
+    let thresholds = percents(&text(Field::Thresholds));
+    let forecast = forecast(&text(Field::Forecast));
+    let zone = zone(&text(Field::Zone), known);
+    match (name, limit, cycle, scope, thresholds, forecast, zone) {
+        (Ok(name), Ok(limit), Ok(cycle), Ok(scope), Ok(thresholds), Ok(forecast), Ok(zone)) => {
+            Ok(Budget { name, scope, cycle, limit, zone, thresholds, forecast })
+        }
+        (name, limit, cycle, scope, thresholds, forecast, zone) => {
+            Err([name.err(), limit.err(), cycle.err(), scope.err(), thresholds.err(), forecast.err(), zone.err()])
+        }
+    }
+}
+
+fn name(text: &str, known: &Known<'_>) -> Result<String, Mistake> {
+    match text {
+        "" => Err(Mistake::NoName),
+        taken if known.names.contains(taken) => Err(Mistake::NameTaken),
+        name => Ok(name.to_owned()),
+    }
+}
+
+/// `1500 USD`, `1,500 usd`, `200 gpu-h`.
+fn limit(text: &str) -> Result<Quantity, Mistake> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let [amount, unit] = words[..] else { return Err(Mistake::NoLimit) };
+    let amount: Decimal = amount.replace(',', "").parse().map_err(|_| Mistake::NoLimit)?;
+    let unit = match unit.to_lowercase().as_str() {
+        "gpu-h" => Unit::GpuHours,
+        _ => Unit::Money(Currency::parse(&unit.to_uppercase()).ok_or(Mistake::NoLimit)?),
+    };
+    if amount > Decimal::ZERO { Ok(Quantity::new(amount, unit)) } else { Err(Mistake::NoLimit) }
+}
+
+/// A word, or two dates that are both included.
+fn cycle(text: &str) -> Result<Cycle, Mistake> {
+    Ok(match text.to_lowercase().as_str() {
+        "day" | "日" | "天" => Cycle::Day,
+        "week" | "周" => Cycle::Week,
+        "month" | "月" => Cycle::Month,
+        "total" | "总" | "总计" => Cycle::Total,
+        dates => {
+            let words: Vec<&str> =
+                dates.split(|c: char| c.is_whitespace() || c == '.').filter(|w| !w.is_empty()).collect();
+            let [first, last] = words[..] else { return Err(Mistake::NoPeriod) };
+            let date = |text: &str| text.parse::<Date>().map_err(|_| Mistake::NoPeriod);
+            let (first, last) = (date(first)?, date(last)?);
+            if last < first {
+                return Err(Mistake::DatesReversed);
+            }
+            Cycle::Dates(Period { from: first, to: last.tomorrow().map_err(|_| Mistake::NoPeriod)? })
+        }
+    })
+}
+
+/// A kind and a value, or nothing for everything.
+fn scope(text: &str, known: &Known<'_>) -> Result<Scope, Mistake> {
+    let mut scope = Scope::default();
+    if text.is_empty() || matches!(text, "all" | "everything" | "全部") {
+        return Ok(scope);
+    }
+    let at = text.find([' ', ':', '：', '=']).ok_or(Mistake::NoScope)?;
+    let value = text[at..].trim_start_matches([' ', ':', '：', '=']).trim();
+    if value.is_empty() {
+        return Err(Mistake::NoScope);
+    }
+    match text[..at].to_lowercase().as_str() {
+        "project" | "项目" => scope.project = Some(value.to_owned()),
+        "account" | "账号" => {
+            let account = known.accounts.iter().find(|account| account.as_str() == value);
+            let account = account.ok_or_else(|| Mistake::NoAccount(value.to_owned()))?;
+            scope.account = Some((*account).clone());
+        }
+        "provider" | "平台" => {
+            let entry = providers::PROVIDERS.iter().find(|entry| entry.name == value);
+            let entry = entry.ok_or_else(|| Mistake::NoProvider(value.to_owned()))?;
+            scope.provider = Some(ProviderName::from(entry.name));
+        }
+        "instance" | "实例" => scope.instance = Some(Glob::new(value)),
+        "label" | "标签" => scope.label = Some(LabelPattern::parse(value).ok_or(Mistake::NoScope)?),
+        _ => return Err(Mistake::NoScope),
+    }
+    Ok(scope)
+}
+
+fn percent(text: &str) -> Result<u32, Mistake> {
+    let percent = text.trim().trim_end_matches('%').trim().parse::<u32>().map_err(|_| Mistake::NoPercents)?;
+    if (1..=HIGHEST_LINE).contains(&percent) { Ok(percent) } else { Err(Mistake::NoPercents) }
+}
+
+fn percents(text: &str) -> Result<Vec<u32>, Mistake> {
+    let parts = text.split([',', '，', ' ']).filter(|part| !part.trim().is_empty());
+    let percents: BTreeSet<u32> = parts.map(percent).collect::<Result<_, _>>()?;
+    Ok(percents.into_iter().collect())
+}
+
+fn forecast(text: &str) -> Result<Option<u32>, Mistake> {
+    if text.is_empty() { Ok(None) } else { percent(text).map(Some) }
+}
+
+fn zone(text: &str, known: &Known<'_>) -> Result<TimeZone, Mistake> {
+    if text.is_empty() { Ok(known.zone.clone()) } else { TimeZone::get(text).map_err(|_| Mistake::NoZone) }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    fn known<'a>(account: &'a AccountName) -> Known<'a> {
+        Known { names: BTreeSet::from(["taken"]), accounts: vec![account], zone: TimeZone::UTC }
+    }
+
+    /// A form of these texts; the others are those of a new budget.
+    fn with(texts: &[(Field, &str)]) -> BudgetForm {
+        let mut form = BudgetForm::new(None, Currency::USD);
+        form.fields[Field::Name as usize] = Input::new("art".to_owned());
+        form.fields[Field::Limit as usize] = Input::new("1500 USD".to_owned());
+        for (field, text) in texts {
+            form.fields[*field as usize] = Input::new((*text).to_owned());
+        }
+        form
+    }
+
+    #[rstest]
+    #[case::name(Field::Name, " ", Mistake::NoName)]
+    #[case::taken(Field::Name, "taken", Mistake::NameTaken)]
+    #[case::no_currency(Field::Limit, "1500", Mistake::NoLimit)]
+    #[case::negative(Field::Limit, "-5 USD", Mistake::NoLimit)]
+    #[case::nothing(Field::Limit, "0 USD", Mistake::NoLimit)]
+    #[case::unit(Field::Limit, "5 dollars", Mistake::NoLimit)]
+    #[case::period(Field::Period, "year", Mistake::NoPeriod)]
+    #[case::dates(Field::Period, "2026-12-31 2026-12-01", Mistake::DatesReversed)]
+    #[case::scope(Field::Scope, "art", Mistake::NoScope)]
+    #[case::half(Field::Scope, "project ", Mistake::NoScope)]
+    #[case::account(Field::Scope, "account taem", Mistake::NoAccount("taem".to_owned()))]
+    #[case::provider(Field::Scope, "provider nowhere", Mistake::NoProvider("nowhere".to_owned()))]
+    #[case::percents(Field::Thresholds, "50, lots", Mistake::NoPercents)]
+    #[case::no_percent(Field::Thresholds, "0", Mistake::NoPercents)]
+    #[case::forecast(Field::Forecast, "5000", Mistake::NoPercents)]
+    #[case::zone(Field::Zone, "Mars/Olympus", Mistake::NoZone)]
+    fn what_cannot_be_read_is_told_of_its_own_field(
+        #[case] field: Field,
+        #[case] text: &str,
+        #[case] expected: Mistake,
+    ) {
+        let account = AccountName::from("team");
+        let mistakes = read(&with(&[(field, text)]), &known(&account)).unwrap_err();
+        for (one, mistake) in Field::ALL.into_iter().zip(mistakes) {
+            assert_eq!(mistake, (one == field).then(|| expected.clone()), "{one:?}");
+        }
+    }
+
+    /// What a form says is what its budget says when it is opened again.
+    #[rstest]
+    #[case(&[])]
+    #[case(&[(Field::Limit, "1,500.50 usd"), (Field::Period, "周"), (Field::Thresholds, "")])]
+    #[case(&[(Field::Limit, "200 gpu-h"), (Field::Period, "2026-09-01..2026-12-31"), (Field::Forecast, "")])]
+    #[case(&[(Field::Scope, "project a long name")])]
+    #[case(&[(Field::Scope, "account:team"), (Field::Zone, "Asia/Shanghai")])]
+    #[case(&[(Field::Scope, "instance ft-*")])]
+    #[case(&[(Field::Scope, "label team=vision-*")])]
+    fn a_budget_reads_back_from_its_own_texts(#[case] texts: &[(Field, &str)]) {
+        let account = AccountName::from("team");
+        let known = known(&account);
+        let budget = read(&with(texts), &known).unwrap();
+        let again = Texts::of(&budget, &known.zone).unwrap();
+        let form = BudgetForm::new(Some(again), Currency::USD);
+        assert_eq!(read(&form, &known), Ok(budget));
+        assert_eq!(form.of.as_deref(), Some("art"));
+    }
+
+    #[test]
+    fn a_scope_of_several_conditions_has_no_texts() {
+        let account = AccountName::from("team");
+        let mut budget = read(&with(&[(Field::Scope, "account team")]), &known(&account)).unwrap();
+        budget.scope.project = Some("art".to_owned());
+        assert_eq!(Texts::of(&budget, &TimeZone::UTC), None);
+    }
+}
