@@ -64,6 +64,7 @@ fn standing(budget: &Budget, now: Timestamp, spent: &str, forecast: Option<&str>
         committed: committed.map(dec),
         left_running: Vec::new(),
         reaches: None,
+        crossed: Vec::new(),
         by_day,
     }
 }
