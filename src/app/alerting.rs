@@ -44,7 +44,9 @@ pub struct Alerting {
     pub host: String,
     /// A screen shows them: channels for whoever watches stay silent.
     pub on_screen: bool,
-    /// This process has other business: it neither looks for what is worth an alert nor tells it.
+    /// This process has other business than to look for what is worth an alert.
+    pub heedless: bool,
+    /// It ends too soon to send anything: what waits for channels is left to others.
     pub silent: bool,
     /// Messages that are not written down yet.
     pub(super) unkept: Vec<Message>,

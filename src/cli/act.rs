@@ -28,7 +28,7 @@ pub fn run(common: &Common, action: Action, args: &ActArgs) -> Result<Exit, Stop
     let _log = setup::log(&setup.places.state_dir);
     let runtime = setup::runtime()?;
     let exit = runtime.block_on(async {
-        let Program { state, performer, inbox } = setup.program(Kind::OneShot)?;
+        let Program { state, performer, inbox } = setup.program(Kind::Act)?;
         let mut errand = Errand::new(state, performer, inbox);
         errand.start();
         let exit = act(&mut errand, &setup, action, args).await;

@@ -73,7 +73,7 @@ pub struct Listing {
 pub struct Line {
     /// Names this alert for ever; for `seen` and `snooze`.
     id: String,
-    /// budget, forecast, burn, runway, idle, and so on, as in the config's `kinds`.
+    /// budget, forecast, burn, runway, idle, and so on: the words of the config.
     kind: &'static str,
     /// pending, firing, acknowledged, snoozed, resolved
     state: &'static str,

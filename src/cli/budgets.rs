@@ -209,7 +209,7 @@ pub fn minute(at: Timestamp, zone: &TimeZone) -> String {
 }
 
 fn two_places(amount: &str) -> String {
-    amount.parse::<Decimal>().map_or_else(|_| amount.to_owned(), |amount| format!("{amount:.2}"))
+    amount.parse::<Decimal>().map_or_else(|_| amount.to_owned(), |amount| format!("{:.2}", amount.round_dp(2)))
 }
 
 fn line(budget: &Budget, standing: Option<&Standing>, now: Timestamp) -> Line {
@@ -251,5 +251,68 @@ fn line(budget: &Budget, standing: Option<&Standing>, now: Timestamp) -> Line {
         reaches_at: standing.and_then(|standing| standing.reaches),
         thresholds: budget.thresholds.clone(),
         forecast_threshold: budget.forecast,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::config::Config;
+
+    const TEXT: &str = "[[budget]]\nname = \"month\"\nlimit = \"1500 USD\"\nperiod = \"month\"\nzone = \"Asia/Shanghai\"\n\
+        [[budget]]\nname = \"course\"\nlimit = \"200 gpu-h\"\nperiod = \"total\"\n";
+
+    /// How the first one stands; the books have not answered for the second.
+    fn listing() -> Listing {
+        let now: Timestamp = "2026-11-28T10:00:00Z".parse().unwrap();
+        let rules = Config::parse(TEXT, std::path::Path::new("config.toml")).unwrap().budgets;
+        let dec = |text: &str| text.parse::<Decimal>().unwrap();
+        let standing = Standing {
+            term: rules[0].term(now),
+            as_of: now,
+            spent: dec("1199.9999999"),
+            estimated: dec("0.1"),
+            apart: vec![(Currency::CNY, dec("12.50"))],
+            burn: dec("21.5474"),
+            forecast: Some(dec("2400")),
+            committed: None,
+            left_running: Vec::new(),
+            reaches: Some("2026-11-29T01:00:00Z".parse().unwrap()),
+            by_day: Vec::new(),
+        };
+        Listing::of(&Budgets { rules, standings: vec![Some(standing), None], as_of: Some(now) }, now)
+    }
+
+    #[test]
+    fn a_budget_is_told_in_exact_figures_and_what_is_unknown_is_null() {
+        let told = serde_json::to_value(listing()).unwrap();
+        let [month, course] = [&told["budgets"][0], &told["budgets"][1]];
+        let figures = json!({
+            "from": "2026-11-01T00:00:00+08:00", "to": "2026-12-01T00:00:00+08:00", "timezone": "Asia/Shanghai",
+            "limit": "1500", "unit": "money", "currency": "USD", "spent": "1200", "percent": 79, "estimated": "0.1",
+            "apart": [{ "amount": "12.5", "currency": "CNY" }], "burn": "21.5474", "forecast": "2400",
+            "committed": null, "reaches_at": "2026-11-29T01:00:00Z",
+        });
+        for (key, figure) in figures.as_object().unwrap() {
+            assert_eq!(&month[key], figure, "{key}");
+        }
+        let unknown =
+            ["from", "to", "currency", "spent", "percent", "estimated", "apart", "burn", "forecast", "committed"];
+        for key in unknown {
+            assert_eq!(course[key], Value::Null, "{key}");
+            assert!(course.get(key).is_some(), "{key} is left out");
+        }
+    }
+
+    #[test]
+    fn a_person_sees_two_places_and_a_dash_for_what_is_unknown() {
+        let zone = TimeZone::get("Asia/Shanghai").unwrap();
+        let rows = listing().table(&zone).rows().to_vec();
+        let month =
+            ["month", "all", "month", "1500.00", "USD", "1200.00 +", "79", "21.55", "2400.00", "—", "2026-11-29 09:00"];
+        assert_eq!(rows[0], month);
+        assert_eq!(rows[1], ["course", "all", "total", "200.00", "gpu-h", "—", "—", "—", "—", "—", "—"]);
     }
 }

@@ -41,6 +41,8 @@ pub enum Kind {
     OneShot,
     /// The same, which looks into machines over `ssh`.
     Probe,
+    /// Acts on one machine, and tells channels so.
+    Act,
     /// One look, and what it gives rise to is told.
     Check,
 }
@@ -104,7 +106,7 @@ impl Setup {
             })
             .collect();
         let mut world = World::new(accounts, self.config.rules.clone(), self.read_only, by, now);
-        world.one_shot = matches!(kind, Kind::OneShot | Kind::Probe | Kind::Check);
+        world.one_shot = matches!(kind, Kind::OneShot | Kind::Probe | Kind::Act | Kind::Check);
         world.probes = kind == Kind::Probe;
         // The ledger has no figures of now.
         world.fleet.accounts.iter_mut().for_each(|account| account.pacing.wanted = world.probes);
@@ -118,6 +120,7 @@ impl Setup {
         world.alerting.topped_up = topped_up.map(|account| account.name.clone()).collect();
         world.alerting.host.clone_from(&owner.host);
         world.alerting.on_screen = matches!(kind, Kind::Screen | Kind::Demo);
+        world.alerting.heedless = matches!(kind, Kind::OneShot | Kind::Probe | Kind::Act);
         world.alerting.silent = matches!(kind, Kind::OneShot | Kind::Probe);
         world.alerting.dispatch.salt = salt(&owner);
         world.alerting.dispatch.rules = self.config.channels.iter().map(|channel| channel.rule.clone()).collect();

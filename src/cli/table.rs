@@ -30,6 +30,11 @@ impl Table {
         self.rows.push(cells);
     }
 
+    #[cfg(test)]
+    pub fn rows(&self) -> &[Vec<String>] {
+        &self.rows
+    }
+
     /// Prints as aligned text or as CSV.
     pub fn print(&self, output: Output) -> Result<(), Stop> {
         let mut out = io::stdout().lock();

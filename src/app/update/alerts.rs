@@ -22,7 +22,7 @@ pub(super) fn tick(world: &mut World, now: Timestamp) -> Vec<Effect> {
     if age.is_none_or(|age| !(SignedDuration::ZERO..LOOK).contains(&age)) {
         world.alerting.looked_at = Some(now);
         effects.extend(budgets::bring_up_to_date(world, now));
-        if world.collects() && !world.alerting.silent {
+        if world.collects() && !world.alerting.heedless {
             look(world, now);
         }
     }
