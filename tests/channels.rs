@@ -316,6 +316,23 @@ fn the_pace_of_a_service_is_kept() {
     assert!(least_gap(&told.services.taken()).unwrap() >= Duration::from_millis(3100));
 }
 
+/// What is refused is not tried again; who watches says so, and says when the channel takes something.
+#[test]
+fn a_refusal_is_told_by_who_watches_and_ends_with_the_next_delivery() {
+    let mut told = Told { stage: stage(), ..Told::new() };
+    told.channel("slack", "actions = true");
+    told.services.then(Next::Answer(404, "", "no_service".to_owned()));
+    let watch = Watch::collecting(told.lab());
+    told.stop();
+    watch.wait_for("channel slack: takes nothing: HTTP 404: no_service");
+    assert_eq!(told.states(), []);
+    told.run(&["stop", "sd-lora", "--yes"]).ends_with(0);
+    watch.wait_for("channel slack: is well again");
+    let taken = told.services.taken();
+    assert!(taken.len() == 1 && taken[0].text().contains("stop sd-lora, done"), "{taken:?}");
+    assert!(!watch.said().contains("TESTSECRET"));
+}
+
 /// On a screen a channel of those who watch is silent, and the terminal tells what no desktop takes.
 #[test]
 fn a_screen_tells_by_its_terminal_and_leaves_the_watchs_channels_alone() {
