@@ -15,6 +15,7 @@ use serde_json::json;
 use services::{Next, SECRET, Services, TOKEN, least_gap, path};
 use support::daemon::Watch;
 use support::stage::{Stage, TRAINER, lone, stage, wait_until};
+use support::terminal::Terminal;
 use support::{Lab, Ran};
 
 const KINDS: [&str; 7] = ["json", "slack", "telegram", "ntfy", "feishu", "dingtalk", "wecom"];
@@ -313,4 +314,45 @@ fn the_pace_of_a_service_is_kept() {
     told.run(&["stop", "sd-lora", "--yes"]).ends_with(0);
     wait_until("both are told", || told.services.taken().len() == 2);
     assert!(least_gap(&told.services.taken()).unwrap() >= Duration::from_millis(3100));
+}
+
+/// What is refused is not tried again; who watches says so, and says when the channel takes something.
+#[test]
+fn a_refusal_is_told_by_who_watches_and_ends_with_the_next_delivery() {
+    let mut told = Told { stage: stage(), ..Told::new() };
+    told.channel("slack", "actions = true");
+    told.services.then(Next::Answer(404, "", "no_service".to_owned()));
+    let watch = Watch::collecting(told.lab());
+    told.stop();
+    watch.wait_for("channel slack: takes nothing: HTTP 404: no_service");
+    assert_eq!(told.states(), []);
+    told.run(&["stop", "sd-lora", "--yes"]).ends_with(0);
+    watch.wait_for("channel slack: is well again");
+    let taken = told.services.taken();
+    assert!(taken.len() == 1 && taken[0].text().contains("stop sd-lora, done"), "{taken:?}");
+    assert!(!watch.said().contains("TESTSECRET"));
+}
+
+/// On a screen a channel of those who watch is silent, and the terminal tells what no desktop takes.
+#[test]
+fn a_screen_tells_by_its_terminal_and_leaves_the_watchs_channels_alone() {
+    let mut told = Told::new();
+    told.channel("json", "actions = true");
+    told.channel("slack", "actions = true\nfrom = \"watch\"");
+    told.stage.lab.config.push_str("[[notify]]\nname = \"desk\"\nkind = \"desktop\"\nactions = true\n");
+    told.stage.lab.write_config();
+    let mut command = Terminal::command(told.lab(), &[]);
+    command.env("SSH_TTY", "/dev/pts/1");
+    let mut terminal = Terminal::spawn(command, 100, 30);
+    terminal.wait_for("trainer");
+    terminal.select("trainer");
+    terminal.press("s");
+    terminal.wait_for("trainer: stopped");
+    let line = "\x1b]9;rentop on ";
+    terminal.wait_written(line);
+    assert!(terminal.wrote().contains("stop trainer, done, saves $1.8"), "what was done is told");
+    wait_until("the other one is told", || told.services.taken().len() == 1);
+    wait_until("nothing waits", || told.states().is_empty());
+    assert_eq!(told.services.requests().len(), 1, "{:?}", told.services.requests());
+    assert_eq!(told.services.taken()[0].body["kind"], "action");
 }

@@ -33,10 +33,11 @@ mod program {
     use std::path::Path;
 
     use rentop::app::state::{Fixed, State, View, World};
-    use rentop::config::Language;
+    use rentop::config::{Config, Language};
     use rentop::rules::memory::Owner;
     use rentop::rules::settings::Rules;
     use rentop::runtime::accounts::Accounts;
+    use rentop::runtime::channels::Channels;
     use rentop::runtime::effects::Performer;
     use rentop::runtime::keeper::Keeper;
     use rentop::runtime::screen::{self, Ended, Given};
@@ -68,6 +69,7 @@ mod program {
             accounts: Accounts::new([]),
             keeper,
             streams: Streams::new(Default::default(), outbox.clone()),
+            channels: Channels::new(&Config::default(), Language::English, false, outbox.clone()),
             outbox,
             read_only: false,
             preferences: None,

@@ -8,7 +8,7 @@ use providers::sim::{Fault, Harm, Seen, Shared, SimClock, Simulator, World as Si
 use rentop::app::Event;
 use rentop::app::event::WorldEvent;
 use rentop::app::state::{Fixed, State, View, World};
-use rentop::config::{AccountConfig, KeySource};
+use rentop::config::{AccountConfig, Config, KeySource, Language};
 use rentop::rules::fleet::Account;
 use rentop::rules::memory::Owner;
 use rentop::rules::schedule::Pacing;
@@ -175,7 +175,7 @@ fn errand(folder: &std::path::Path, served: &[Served]) -> Errand {
         accounts: Accounts::new(configs),
         keeper,
         streams: Streams::new(Default::default(), outbox.clone()),
-        channels: Channels::new(outbox.clone()),
+        channels: Channels::new(&Config::default(), Language::English, false, outbox.clone()),
         outbox,
         read_only: false,
         preferences: None,

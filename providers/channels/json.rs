@@ -8,7 +8,7 @@ use super::{Open, Reply, Request, Text, Verdict};
 pub(super) const MOST_BYTES: usize = usize::MAX;
 
 pub(super) fn request(open: &Open<'_>, text: &Text, _: Timestamp) -> Result<Request, String> {
-    Ok(Request { address: open.address.clone(), body: text.record.clone(), bearer: open.secret.map(str::to_owned) })
+    Ok(Request { address: open.address.clone(), body: text.record.clone(), bearer: None })
 }
 
 pub(super) fn read(reply: &Reply) -> Verdict {

@@ -8,6 +8,7 @@ use crate::app::event::WorldEvent;
 use crate::config::{self, AccountConfig, KeySource, Places, offers};
 use crate::runtime::accounts::Accounts;
 use crate::runtime::clock;
+use crate::runtime::errand::Errand;
 use crate::runtime::screen::{self, Ended, Given};
 use crate::ui::{self, plain};
 
@@ -46,8 +47,11 @@ pub fn show(
             add: &|at| add(&accounts, at),
         };
         let ended = screen::run(&mut state, &performer, &mut inbox, given).await;
-        let collected = state.world.collects();
-        performer.keeper.end(collected);
+        let mut rest = Errand::new(state, performer, inbox);
+        if ended.is_ok() {
+            rest.hear_channels(Errand::LAST_WORDS).await;
+        }
+        let state = rest.end();
         let farewell = plain::farewell(&state, &look, clock::now()).filter(|_| kind != Kind::Demo);
         ended.map(|ended| (ended, farewell)).map_err(|error| Stop::failed(format!("{error:#}")))
     });

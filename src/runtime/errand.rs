@@ -9,9 +9,6 @@ use super::{Inbox, clock, crash, wait_until};
 use crate::app::event::WorldEvent;
 use crate::app::{self, Event, State};
 
-/// So long a channel is waited for at the end.
-const LAST_WORDS: Duration = Duration::from_secs(1);
-
 /// A program state that runs without a screen.
 pub struct Errand {
     pub state: State,
@@ -20,6 +17,8 @@ pub struct Errand {
 }
 
 impl Errand {
+    /// So long a channel is waited for when somebody ends the program.
+    pub const LAST_WORDS: Duration = Duration::from_secs(1);
     /// So long a command waits for what channels answer to what it told them.
     pub const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -94,7 +93,7 @@ impl Errand {
         }
         let effects = app::update::leave_now(&mut self.state, clock::now());
         effects.into_iter().for_each(|effect| drop(self.performer.perform(effect)));
-        self.hear_channels(LAST_WORDS).await;
+        self.hear_channels(Self::LAST_WORDS).await;
         Ok(())
     }
 

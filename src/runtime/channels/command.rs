@@ -94,11 +94,15 @@ struct Group(Option<u32>);
 
 impl Drop for Group {
     fn drop(&mut self) {
+        let Some(leader) = self.0.take().and_then(|id| i32::try_from(id).ok()) else { return };
         #[cfg(unix)]
-        if let Some(leader) = self.0.and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw) {
+        if let Some(leader) = rustix::process::Pid::from_raw(leader) {
             // It may have ended in this very moment.
             let _ = rustix::process::kill_process_group(leader, rustix::process::Signal::KILL);
         }
+        // Elsewhere the program alone is ended, by its handle.
+        #[cfg(not(unix))]
+        let _ = leader;
     }
 }
 

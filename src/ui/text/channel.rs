@@ -32,6 +32,7 @@ pub fn channel_text(messages: &[Message], language: Language, first: Currency, z
     let title = title(language, &host, messages.len());
     let lines = messages.iter().map(|message| clean(&told.line(message, several_hosts))).collect();
     let weight = messages.iter().map(weight).max().unwrap_or(Weight::Note);
+    // Who takes the object is told one message at a time.
     let record = messages.first().map_or(Value::Null, |message| told.record(message));
     Text { title: clean(&title), lines, weight, record }
 }
