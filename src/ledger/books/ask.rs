@@ -22,7 +22,7 @@ use crate::rules::spend::{
 const BOOKS: &str = "SELECT key, account FROM book";
 const SINCE: &str = "SELECT MIN(since) FROM billable WHERE book = $1";
 const ITEM: &str = "SELECT key, book, since, lines, longest FROM billable WHERE key = $1";
-const ITEMS: &str = "SELECT key, book, since, lines, longest FROM billable WHERE since < $1 ORDER BY key";
+pub const ITEMS: &str = "SELECT key, book, since, lines, longest FROM billable WHERE since < $1 ORDER BY key";
 const ITEMS_OF: &str = "SELECT key, book, since, lines, longest FROM billable WHERE since < $1 AND book = $2";
 /// Names are those of the fleet; of what never was in it, the id.
 const NAMES: &str = "
@@ -34,7 +34,7 @@ const NAMES: &str = "
 const FIND: &str = "
     SELECT billable.key, book, since, lines, longest FROM billable JOIN book ON book.key = book
     WHERE account = $1 AND kind = $2 AND id = $3 AND generation = $4";
-const DAYS: &str = "
+pub const DAYS: &str = "
     SELECT day, book, terms, micros, rest, gpu_ms FROM day_sum WHERE day >= $1 AND day < $2";
 const DAY_OF_BOOK: &str = "SELECT terms, micros, rest FROM day_sum WHERE day = $1 AND book = $2";
 const MONTHS: &str = "
@@ -51,14 +51,14 @@ const PRESENT: &str = "
 /// The books, while they are read.
 pub struct Reader<'c> {
     pub connection: &'c Connection,
-    zone: &'c TimeZone,
-    state: State,
-    sorts: HashMap<i64, Sort>,
-    accounts: HashMap<i64, AccountName>,
+    pub zone: &'c TimeZone,
+    pub state: State,
+    pub sorts: HashMap<i64, Sort>,
+    pub accounts: HashMap<i64, AccountName>,
 }
 
 /// Numbers as the tables of sums have them, each with its sum.
-type Rows = Vec<((i64, i64, i64), Sum)>;
+pub type Rows = Vec<((i64, i64, i64), Sum)>;
 
 impl<'c> Reader<'c> {
     pub fn new(connection: &'c Connection, zone: &'c TimeZone) -> Result<Self, LedgerError> {
@@ -125,7 +125,7 @@ impl<'c> Reader<'c> {
         Ok(summed)
     }
 
-    fn add(&self, sums: &mut Sums, terms: i64, (amount, gpu_ms): Sum) {
+    pub fn add(&self, sums: &mut Sums, terms: i64, (amount, gpu_ms): Sum) {
         if let Some(sort) = self.sorts.get(&terms) {
             let of = sums.0.entry(sort.currency).or_default();
             of.add(&sort.terms, sort.evidence, sort.is_replaced(), amount, gpu_ms);
@@ -149,7 +149,7 @@ impl<'c> Reader<'c> {
     fn days(&self, period: Period) -> Result<Rows, LedgerError> {
         if self.state == State::Elsewhere {
             let (from, to) = (row::millis(period.start(self.zone)), row::millis(period.end(self.zone)));
-            let sums = self.add_entries_up(self.items(ITEMS, params![to])?, from, to)?;
+            let sums = self.add_entries_up(self.items(ITEMS, params![to])?, from, to, self.zone)?;
             return Ok(sums.into_days().into_iter().collect());
         }
         self.rows(DAYS, [day_number(period.from), day_number(period.to)])
@@ -161,7 +161,7 @@ impl<'c> Reader<'c> {
             return self.rows(MONTHS, [month_number(period.from), month_number(period.to)]);
         }
         let (from, to) = (row::millis(period.start(self.zone)), row::millis(period.end(self.zone)));
-        Ok(self.add_entries_up(self.items(ITEMS, params![to])?, from, to)?.into_months().into_iter().collect())
+        Ok(self.add_entries_up(self.items(ITEMS, params![to])?, from, to, self.zone)?.into_months().into_iter().collect())
     }
 
     /// The same of one billable and all months.
@@ -169,11 +169,11 @@ impl<'c> Reader<'c> {
         if self.state == State::Whole {
             return self.rows(MONTHS_OF, [billable]);
         }
-        let sums = self.add_entries_up(self.items(ITEM, [billable])?, i64::MIN, i64::MAX)?;
+        let sums = self.add_entries_up(self.items(ITEM, [billable])?, i64::MIN, i64::MAX, self.zone)?;
         Ok(sums.into_months().into_iter().collect())
     }
 
-    fn rows(&self, sql: &str, values: impl rusqlite::Params) -> Result<Rows, LedgerError> {
+    pub fn rows(&self, sql: &str, values: impl rusqlite::Params) -> Result<Rows, LedgerError> {
         let mut statement = self.connection.prepare_cached(sql)?;
         let mut rows = statement.query(values)?;
         let mut found = Vec::new();
@@ -187,8 +187,14 @@ impl<'c> Reader<'c> {
         Ok(found)
     }
 
-    /// Adds all entries of some billables up between two times.
-    fn add_entries_up(&self, items: Vec<Item>, from: i64, to: i64) -> Result<Deltas, LedgerError> {
+    /// Adds all entries of some billables up between two times, by the days and months of a zone.
+    pub fn add_entries_up(
+        &self,
+        items: Vec<Item>,
+        from: i64,
+        to: i64,
+        zone: &TimeZone,
+    ) -> Result<Deltas, LedgerError> {
         let mut sums = Deltas::default();
         let keys: HashMap<&Sort, i64> = self.sorts.iter().map(|(key, sort)| (sort, *key)).collect();
         let mut without_gpus = HashMap::new();
@@ -202,9 +208,9 @@ impl<'c> Reader<'c> {
                     keys.get(&Sort { terms, ..sort.clone() }).copied().unwrap_or(key)
                 });
                 match entry {
-                    Found::Piece(piece) => sums.add_piece(&item, summed, sort, &piece, 1, self.zone),
+                    Found::Piece(piece) => sums.add_piece(&item, summed, sort, &piece, 1, zone),
                     Found::Amount(amount) => {
-                        sums.add_amount_within(&item, summed, &amount, (from, to), 1, self.zone);
+                        sums.add_amount_within(&item, summed, &amount, (from, to), 1, zone);
                     }
                 }
             }
@@ -212,7 +218,7 @@ impl<'c> Reader<'c> {
         Ok(sums)
     }
 
-    fn items(&self, sql: &str, values: impl rusqlite::Params) -> Result<Vec<Item>, LedgerError> {
+    pub fn items(&self, sql: &str, values: impl rusqlite::Params) -> Result<Vec<Item>, LedgerError> {
         let mut statement = self.connection.prepare_cached(sql)?;
         let items = statement.query_map(values, read_item)?;
         Ok(items.collect::<Result<_, _>>()?)
