@@ -161,7 +161,11 @@ impl<'c> Reader<'c> {
             return self.rows(MONTHS, [month_number(period.from), month_number(period.to)]);
         }
         let (from, to) = (row::millis(period.start(self.zone)), row::millis(period.end(self.zone)));
-        Ok(self.add_entries_up(self.items(ITEMS, params![to])?, from, to, self.zone)?.into_months().into_iter().collect())
+        Ok(self
+            .add_entries_up(self.items(ITEMS, params![to])?, from, to, self.zone)?
+            .into_months()
+            .into_iter()
+            .collect())
     }
 
     /// The same of one billable and all months.
@@ -188,13 +192,7 @@ impl<'c> Reader<'c> {
     }
 
     /// Adds all entries of some billables up between two times, by the days and months of a zone.
-    pub fn add_entries_up(
-        &self,
-        items: Vec<Item>,
-        from: i64,
-        to: i64,
-        zone: &TimeZone,
-    ) -> Result<Deltas, LedgerError> {
+    pub fn add_entries_up(&self, items: Vec<Item>, from: i64, to: i64, zone: &TimeZone) -> Result<Deltas, LedgerError> {
         let mut sums = Deltas::default();
         let keys: HashMap<&Sort, i64> = self.sorts.iter().map(|(key, sort)| (sort, *key)).collect();
         let mut without_gpus = HashMap::new();

@@ -257,9 +257,8 @@ impl<'a> Ahead<'a> {
     ) -> Self {
         let from = now.max(term.from);
         let to = term.to.unwrap_or_else(|| now.saturating_add(FAR).unwrap_or(Timestamp::MAX));
-        let counted = || {
-            inputs.running.iter().filter_map(|running| Some((running, measure.rate(running.terms, running.rate)?)))
-        };
+        let counted =
+            || inputs.running.iter().filter_map(|running| Some((running, measure.rate(running.terms, running.rate)?)));
         let ends = counted().map(|(running, rate)| {
             // What should have ended and still runs goes on.
             let end = running.ends_at.filter(|at| *at > now).map_or(to, |at| at.min(to));
