@@ -1,13 +1,14 @@
 //! Budgets and alerts, as the collector knows them.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use jiff::Timestamp;
-use providers::model::AccountName;
+use providers::model::{AccountName, Identity};
 
 use crate::rules::alerts::{Alerts, Finding, Limits};
 use crate::rules::budgets::{Budget, Standing};
 use crate::rules::dispatch::{Dispatch, Message};
 use crate::rules::spend::Exchange;
-use std::collections::BTreeSet;
 
 /// The budgets of the config, and how each stands.
 #[derive(Clone, Debug, Default)]
@@ -18,10 +19,34 @@ pub struct Budgets {
     pub standings: Vec<Option<Standing>>,
     /// When these were made.
     pub as_of: Option<Timestamp>,
-    /// How sums of several currencies are joined.
+    /// The user's rates, by which several currencies come to the one of a limit.
     pub exchange: Exchange,
-    /// The terms that the books were last asked for, each with its budget's name.
-    pub(super) asked_for: Vec<(String, Timestamp)>,
+    /// What the books were asked.
+    pub asked: Asked,
+    /// The rules that the standings were made for.
+    pub made_for: Vec<Budget>,
+    /// Which version of the spend they were made from.
+    pub version: u64,
+    /// What is gone and was spent on since the books answered.
+    pub faces: BTreeMap<Identity, Face>,
+}
+
+/// What the books were asked about budgets.
+#[derive(Clone, Debug, Default)]
+pub struct Asked {
+    /// As they were then.
+    pub rules: Vec<Budget>,
+    /// The first question for these.
+    pub first: u64,
+    /// When they were last asked.
+    pub at: Option<Timestamp>,
+}
+
+/// What a resource was called when it was last seen.
+#[derive(Clone, Debug, Default)]
+pub struct Face {
+    pub name: Option<String>,
+    pub labels: BTreeMap<String, String>,
 }
 
 impl Budgets {

@@ -115,6 +115,7 @@ impl Setup {
         }
         world.budgets.exchange = self.config.exchange();
         world.budgets.rules = self.config.budgets.clone();
+        world.budgets.exchange = self.config.exchange();
         world.alerting.limits = self.config.limits.clone();
         let topped_up = self.config.accounts.iter().filter(|account| account.auto_topup);
         world.alerting.topped_up = topped_up.map(|account| account.name.clone()).collect();

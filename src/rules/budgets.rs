@@ -1,12 +1,16 @@
 //! Budgets: what some resources may cost, or how many GPU-hours they may take, in a time.
+//!
+//! `term` says which time that is, `standing` what was spent in it and what will be (`measure` what of the spend counts,
+//! `curve` how it grows), `findings` what of it somebody should know.
 
+mod curve;
 mod findings;
 mod measure;
 mod standing;
 mod term;
 
 pub use findings::findings;
-pub use standing::{Drawn, Inputs, Running, Standing, line, share, standing};
+pub use standing::{Drawn, Inputs, Running, Standing, share, standing};
 pub use term::{Cycle, Term};
 
 use std::collections::BTreeMap;
@@ -45,6 +49,22 @@ impl Budget {
     /// The time that it is for now.
     pub fn term(&self, now: Timestamp) -> Term {
         self.cycle.term(&self.zone, now)
+    }
+
+    /// So many percent of the limit.
+    pub fn line(&self, percent: u32) -> Decimal {
+        let limit = self.limit.amount;
+        limit.checked_mul(percent.into()).map_or(Decimal::MAX, |line| line / Decimal::ONE_HUNDRED)
+    }
+
+    /// So much in the unit of the limit.
+    pub fn quantity(&self, amount: Decimal) -> Quantity {
+        Quantity { amount, unit: self.limit.unit }
+    }
+
+    /// Whether what another one holds is what this one holds, whatever the limits.
+    pub fn draws_like(&self, other: &Budget) -> bool {
+        (&self.name, &self.scope, self.cycle, &self.zone) == (&other.name, &other.scope, other.cycle, &other.zone)
     }
 }
 

@@ -17,16 +17,15 @@ pub(super) fn tick(world: &mut World, now: Timestamp) -> Vec<Effect> {
     if !world.remembered {
         return Vec::new();
     }
-    let mut effects = Vec::new();
     let age = world.alerting.looked_at.map(|at| now.duration_since(at));
     if age.is_none_or(|age| !(SignedDuration::ZERO..LOOK).contains(&age)) {
         world.alerting.looked_at = Some(now);
-        effects.extend(budgets::bring_up_to_date(world, now));
+        budgets::bring_up_to_date(world, now);
         if world.collects() && !world.alerting.heedless {
             look(world, now);
         }
     }
-    write_down(world, effects, now)
+    write_down(world, Vec::new(), now)
 }
 
 /// Takes in what is the case now.

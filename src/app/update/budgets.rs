@@ -1,105 +1,225 @@
-//! How budgets stand, brought up to date.
+//! How budgets stand, brought up to date; and when the books are to be asked for what is drawn on them.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
-use jiff::Timestamp;
-use providers::model::{Identity, Instance, Market, ResourceKind};
+use jiff::{SignedDuration, Timestamp};
+use providers::model::{AccountName, Identity, Market, ProviderName, ResourceKind};
 
-use super::spend;
-use crate::app::effect::Effect;
+use crate::app::alerting::{Budgets, Face};
+use crate::app::spending::Spending;
 use crate::app::state::World;
-use crate::rules::budgets::{Budget, Inputs, Running, Thing, standing};
-use crate::rules::fleet::{Known, Row};
-use crate::rules::spend::Part;
+use crate::rules::budgets::{Budget, Drawn, Inputs, Running, Standing, Thing, standing};
+use crate::rules::fleet::Fleet;
+use crate::rules::spend::{Lump, Part};
 
-/// Makes the standings anew; asks the books where they have not answered for the present terms.
-pub(super) fn bring_up_to_date(world: &mut World, now: Timestamp) -> Option<Effect> {
-    let terms: Vec<_> = world.budgets.rules.iter().map(|budget| (budget.name.clone(), budget.term(now).from)).collect();
-    if !terms.is_empty() && world.remembered && world.budgets.asked_for != terms {
-        world.budgets.asked_for = terms;
-        return Some(spend::sum_up(world, now));
+/// Standings are made anew so often when one change follows another.
+const BETWEEN_CHANGES: SignedDuration = SignedDuration::from_secs(3);
+/// And so often when nothing changes but the time.
+const TICK: SignedDuration = SignedDuration::from_secs(10);
+/// Books that did not answer are asked again after so long.
+const AGAIN: SignedDuration = SignedDuration::from_secs(60);
+
+/// The books are asked, for the budgets as they are.
+pub(super) fn asked(world: &mut World, question: u64, now: Timestamp) {
+    let budgets = &mut world.budgets;
+    if !draw_alike(&budgets.rules, &budgets.asked.rules) {
+        budgets.asked.rules.clone_from(&budgets.rules);
+        budgets.asked.first = question;
     }
-    let standings = {
-        let books = world.spending.tally.budgets();
-        let beyond = world.spending.tally.beyond();
-        let parts: Vec<Part<'_>> =
-            beyond.spans.iter().map(|span| span.part()).chain(world.spending.meter.open_parts(now)).collect();
-        let made = |budget: &Budget| {
-            let takes = |identity: &Identity, project: Option<&str>| takes(world, budget, identity, project);
-            let inputs = Inputs {
-                drawn: books.iter().find(|drawn| drawn.name == budget.name),
-                parts: parts
-                    .iter()
-                    .filter(|part| takes(part.identity, part.terms.project.as_deref()))
-                    .cloned()
-                    .collect(),
-                lumps: beyond
-                    .lumps
-                    .iter()
-                    .filter(|lump| takes(&lump.identity, lump.terms.project.as_deref()))
-                    .collect(),
-                running: running(world, budget),
-                exchange: &world.budgets.exchange,
-            };
-            standing(budget, &inputs, now)
-        };
-        world.budgets.rules.iter().map(made).collect()
-    };
-    world.budgets.standings = standings;
-    world.budgets.as_of = Some(now);
-    None
+    budgets.asked.at = Some(now);
 }
 
-fn takes(world: &World, budget: &Budget, identity: &Identity, project: Option<&str>) -> bool {
-    if budget.scope.is_all() {
+/// Whether the books are to be asked: a budget has begun anew, or is another one than they were asked for.
+pub(super) fn want_sums(world: &mut World, now: Timestamp) -> bool {
+    let World { spending, budgets, .. } = world;
+    if budgets.rules != budgets.made_for {
+        budgets.as_of = None;
+    }
+    if !draw_alike(&budgets.rules, &budgets.asked.rules) {
         return true;
     }
-    let fleet = &world.fleet;
-    let Some(account) = fleet.account(&identity.account) else { return false };
-    let (name, labels) = match identity.kind {
-        ResourceKind::Instance => row(&fleet.instances, identity),
-        ResourceKind::Storage => row(&fleet.storage, identity),
-    };
-    let (provider, account, kind) = (&account.provider, &identity.account, Some(identity.kind));
-    budget.scope.takes(&Thing { provider, account, kind, name, labels, project })
+    let asked = budgets.asked.at;
+    budgets.rules.iter().any(|budget| {
+        let from = budget.term(now).from;
+        let has_turned = from <= now && asked.is_none_or(|at| at < from);
+        let is_late = asked.is_none_or(|at| now.duration_since(at).abs() >= AGAIN);
+        (has_turned || is_late) && drawn(budget, budgets, spending).is_none_or(|drawn| drawn.from != from)
+    })
 }
 
-fn row<'a, T: Row>(
-    rows: &'a BTreeMap<Identity, Known<T>>,
+fn draw_alike(some: &[Budget], others: &[Budget]) -> bool {
+    some.len() == others.len() && some.iter().zip(others).all(|(one, other)| one.draws_like(other))
+}
+
+/// What the books answered about a budget; `None` when that was about another one of its name.
+fn drawn<'a>(budget: &Budget, budgets: &Budgets, spending: &'a Spending) -> Option<&'a Drawn> {
+    let knows =
+        spending.tally.answered() >= budgets.asked.first && budgets.asked.rules.iter().any(|b| b.draws_like(budget));
+    spending.tally.budgets().iter().find(|drawn| drawn.name == budget.name).filter(|_| knows)
+}
+
+/// Makes the standings anew when they are due.
+pub(super) fn bring_up_to_date(world: &mut World, now: Timestamp) {
+    let (budgets, version) = (&world.budgets, world.spending.version);
+    let has_changed = budgets.version != version;
+    let is_over = |standing: &Standing| standing.term.from > now || standing.term.to.is_some_and(|to| to <= now);
+    let is_wrong = |standing: &Option<Standing>| standing.as_ref().map_or(has_changed, is_over);
+    let least = match () {
+        () if budgets.standings.len() != budgets.rules.len() => SignedDuration::ZERO,
+        () if budgets.standings.iter().any(is_wrong) => SignedDuration::ZERO,
+        () if has_changed => BETWEEN_CHANGES,
+        () => TICK,
+    };
+    let age = budgets.as_of.map(|at| now.duration_since(at));
+    if age.is_some_and(|age| (SignedDuration::ZERO..least).contains(&age)) {
+        return;
+    }
+    let standings = make(world, now);
+    let budgets = &mut world.budgets;
+    // Lines are made anew when one of them tells something else.
+    world.changed |= told(&budgets.rules, &standings) != told(&budgets.made_for, &budgets.standings);
+    budgets.standings = standings;
+    if budgets.made_for != budgets.rules {
+        budgets.made_for.clone_from(&budgets.rules);
+    }
+    budgets.as_of = Some(now);
+    budgets.version = version;
+}
+
+/// What of standings an order or a mark may follow from.
+fn told(rules: &[Budget], standings: &[Option<Standing>]) -> Vec<Option<(u32, bool)>> {
+    let of = |(budget, standing): (&Budget, &Option<Standing>)| {
+        let limit = budget.limit.amount;
+        standing.as_ref().map(|standing| (standing.percent(limit), standing.forecast.is_some_and(|sum| sum > limit)))
+    };
+    rules.iter().zip(standings).map(of).collect()
+}
+
+fn make(world: &mut World, now: Timestamp) -> Vec<Option<Standing>> {
+    let World { fleet, spending, budgets, .. } = world;
+    if budgets.rules.is_empty() {
+        budgets.faces.clear();
+        return Vec::new();
+    }
+    let single = budgets.rules.iter().any(|budget| budget.scope.is_about_single_ones());
+    remember_faces(budgets, fleet, spending, single);
+    let (budgets, spending) = (&*budgets, &*spending);
+    let beyond = spending.tally.beyond();
+    // What a scope asks about each is looked up once for all budgets.
+    let mut things = Things { fleet, spending, budgets, single, last: None };
+    let closed = beyond.spans.iter().map(|span| span.part());
+    let parts: Vec<(Part<'_>, Thing<'_>)> = closed
+        .chain(spending.meter.open_parts(now))
+        .filter_map(|part| {
+            let thing = things.of(part.identity)?;
+            Some((part, thing))
+        })
+        .collect();
+    let lumps: Vec<(&Lump, Thing<'_>)> = beyond
+        .lumps
+        .iter()
+        .filter_map(|lump| {
+            let project = lump.terms.project.as_deref();
+            Some((lump, Thing { project, ..things.of(&lump.identity)? }))
+        })
+        .collect();
+    let running: Vec<(Running<'_>, Thing<'_>)> = running(fleet, spending)
+        .filter_map(|running| {
+            let project = running.terms.project.as_deref();
+            Some((running, Thing { project, ..things.of(running.identity)? }))
+        })
+        .collect();
+    let of = |budget: &Budget| {
+        let takes = |thing: &Thing<'_>| budget.scope.takes(thing);
+        let takes_part =
+            |(part, thing): &&(Part<'_>, Thing<'_>)| takes(&Thing { project: part.terms.project.as_deref(), ..*thing });
+        let inputs = Inputs {
+            drawn: drawn(budget, budgets, spending),
+            beyond: parts.iter().filter(takes_part).map(|(part, _)| part.clone()).collect(),
+            lumps: lumps.iter().filter(|(_, thing)| takes(thing)).map(|(lump, _)| *lump).collect(),
+            running: running.iter().filter(|(_, thing)| takes(thing)).map(|(running, _)| *running).collect(),
+            exchange: &budgets.exchange,
+        };
+        standing(budget, &inputs, now)
+    };
+    budgets.rules.iter().map(of).collect()
+}
+
+/// All that goes on being charged.
+fn running<'a>(fleet: &'a Fleet, spending: &'a Spending) -> impl Iterator<Item = Running<'a>> {
+    let charged = spending.meter.running().iter().filter(|(identity, _)| spending.meter.ticks(identity));
+    charged.flat_map(|(identity, running)| {
+        let ends_at = fleet.instances.get(identity).and_then(|known| {
+            let prepaid = match known.row.market {
+                Market::Reserved { until } => until,
+                Market::OnDemand | Market::Spot => None,
+            };
+            known.row.ends_at.into_iter().chain(prepaid).min()
+        });
+        running.lines.iter().map(move |line| Running { identity, terms: &line.terms, rate: line.rate, ends_at })
+    })
+}
+
+/// Keeps in mind what was called how as long as the books were told of it since their answer: the fleet forgets what
+/// is gone before that.
+fn remember_faces(budgets: &mut Budgets, fleet: &Fleet, spending: &Spending, single: bool) {
+    let beyond = spending.tally.beyond();
+    let told = beyond.spans.iter().map(|span| &span.identity).chain(beyond.lumps.iter().map(|lump| &lump.identity));
+    let told: BTreeSet<&Identity> = told.filter(|_| single).collect();
+    budgets.faces.retain(|identity, _| told.contains(identity));
+    for identity in told {
+        let Some((name, labels)) = face(fleet, identity) else { continue };
+        if budgets.faces.get(identity).is_none_or(|known| known.name.as_deref() != name || known.labels != *labels) {
+            budgets.faces.insert(identity.clone(), Face { name: name.map(str::to_owned), labels: labels.clone() });
+        }
+    }
+}
+
+/// What a resource is called, and its labels.
+fn face<'a>(
+    fleet: &'a Fleet,
     identity: &Identity,
-) -> (Option<&'a str>, Option<&'a BTreeMap<String, String>>) {
-    rows.get(identity).map_or((None, None), |known| (known.row.name(), Some(known.row.labels())))
+) -> Option<(Option<&'a str>, &'a std::collections::BTreeMap<String, String>)> {
+    match identity.kind {
+        ResourceKind::Instance => {
+            fleet.instances.get(identity).map(|known| (known.row.name.as_deref(), &known.row.labels))
+        }
+        ResourceKind::Storage => {
+            fleet.storage.get(identity).map(|known| (known.row.name.as_deref(), &known.row.labels))
+        }
+    }
 }
 
-/// What runs and counts for a budget.
-fn running(world: &World, budget: &Budget) -> Vec<Running> {
-    let fleet = &world.fleet;
-    let project = |account: &_, identity: &Identity, known: &Known<Instance>| {
-        world.settings.project(account, identity, &known.row).map(str::to_owned)
-    };
-    let instances = fleet.instances.iter().filter_map(|(identity, known)| {
-        let account = fleet.account(&identity.account)?;
-        let project = project(&account.provider, identity, known);
-        let prepaid = matches!(known.row.market, Market::Reserved { .. });
-        let burn = if prepaid { Vec::new() } else { known.rates().certain().rates().to_vec() };
-        let gpus = match known.phase() {
-            providers::model::Phase::Running => known.row.gpus.as_ref().map_or(0, |gpus| gpus.count),
-            _ => 0,
-        };
-        let counts = (!burn.is_empty() || gpus > 0) && takes(world, budget, identity, project.as_deref());
-        let until = match known.row.market {
-            Market::Reserved { until } => until,
-            _ => None,
-        };
-        let ends_at = known.row.ends_at.or(until);
-        counts.then(|| Running { identity: identity.clone(), rates: burn, gpus, ends_at })
-    });
-    let storage = fleet.storage.iter().filter_map(|(identity, known)| {
-        let account = fleet.account(&identity.account)?;
-        let project = world.settings.project(&account.provider, identity, &known.row);
-        let burn = known.rates().certain().rates().to_vec();
-        let counts = !burn.is_empty() && takes(world, budget, identity, project);
-        counts.then(|| Running { identity: identity.clone(), rates: burn, gpus: 0, ends_at: None })
-    });
-    instances.chain(storage).collect()
+/// What scopes may ask about what is charged.
+struct Things<'a> {
+    fleet: &'a Fleet,
+    spending: &'a Spending,
+    budgets: &'a Budgets,
+    /// A scope asks for more than account, provider and project.
+    single: bool,
+    /// They come in the order of their accounts.
+    last: Option<(&'a AccountName, &'a ProviderName)>,
 }
+
+impl<'a> Things<'a> {
+    /// One without its project; `None` for one of an account that nobody knows.
+    fn of(&mut self, identity: &'a Identity) -> Option<Thing<'a>> {
+        let account = &identity.account;
+        let provider = match self.last {
+            Some((last, provider)) if last == account => provider,
+            _ => {
+                let known = self.fleet.account(account).map(|known| &known.provider);
+                known.or_else(|| self.spending.former_provider(account))?
+            }
+        };
+        self.last = Some((account, provider));
+        let seen = self.single.then(|| face(self.fleet, identity)).flatten();
+        let told = || self.budgets.faces.get(identity).map(|face| (face.name.as_deref(), &face.labels));
+        let (name, labels) = seen.or_else(told).map_or((None, None), |(name, labels)| (name, Some(labels)));
+        Some(Thing { provider, account, kind: Some(identity.kind), name, labels, project: None })
+    }
+}
+
+#[cfg(test)]
+#[path = "budgets_tests.rs"]
+mod tests;

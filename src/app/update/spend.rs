@@ -9,6 +9,7 @@ use providers::money::Burn;
 use providers::provider::{Poll, Reading};
 use rust_decimal::Decimal;
 
+use super::budgets;
 use crate::app::effect::Effect;
 use crate::app::spending::{Former, SpentTotals, Unwatched};
 use crate::app::state::World;
@@ -138,20 +139,23 @@ fn note(world: &mut World, entries: &Entries) {
     }
 }
 
-/// Asks the books for their sums when the ones that are here are of another day.
+/// Asks the books for their sums when the ones that are here are of another day, or not those of the budgets.
 pub fn ask_sums(world: &mut World, now: Timestamp) -> Option<Effect> {
     let day = date_of(now, &world.spending.zone);
-    if !world.remembered || world.spending.asked_for == Some(day) {
+    if !world.remembered {
         return None;
     }
-    Some(sum_up(world, now))
+    let wanted = budgets::want_sums(world, now) || world.spending.asked_for != Some(day);
+    wanted.then(|| sum_up(world, now))
 }
 
 /// Asks the books for their sums: something in them is not as it was.
 pub fn sum_up(world: &mut World, now: Timestamp) -> Effect {
     let day = date_of(now, &world.spending.zone);
     world.spending.asked_for = Some(day);
-    Effect::SumUp { day, asked: world.spending.tally.ask(), budgets: world.budgets.rules.clone() }
+    let asked = world.spending.tally.ask();
+    budgets::asked(world, asked, now);
+    Effect::SumUp { day, asked, budgets: world.budgets.rules.clone() }
 }
 
 pub fn summed(world: &mut World, summed: Summed, now: Timestamp) {

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use providers::model::{AccountName, Identity, ResourceKind};
 use providers::provider::{Part, Poll};
 
-use super::{alerts, spend, usage, waste};
+use super::{alerts, budgets, spend, usage, waste};
 use crate::app::effect::Effect;
 use crate::app::event::{Intent, WorldEvent};
 use crate::app::message::Msg;
@@ -112,6 +112,9 @@ pub fn update(world: &mut World, event: WorldEvent, now: Timestamp) -> Vec<Effec
         WorldEvent::Intent(intent) => intend(world, intent, now),
     };
     effects.extend(waste::write_down(world, now));
+    if world.remembered {
+        budgets::bring_up_to_date(world, now);
+    }
     effects.extend(alerts::tick(world, now));
     effects
 }

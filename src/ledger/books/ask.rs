@@ -22,7 +22,7 @@ use crate::rules::spend::{
 const BOOKS: &str = "SELECT key, account FROM book";
 const SINCE: &str = "SELECT MIN(since) FROM billable WHERE book = $1";
 const ITEM: &str = "SELECT key, book, since, lines, longest FROM billable WHERE key = $1";
-pub(super) const ITEMS: &str = "SELECT key, book, since, lines, longest FROM billable WHERE since < $1 ORDER BY key";
+pub const ITEMS: &str = "SELECT key, book, since, lines, longest FROM billable WHERE since < $1 ORDER BY key";
 const ITEMS_OF: &str = "SELECT key, book, since, lines, longest FROM billable WHERE since < $1 AND book = $2";
 /// Names are those of the fleet; of what never was in it, the id.
 const NAMES: &str = "
@@ -34,7 +34,7 @@ const NAMES: &str = "
 const FIND: &str = "
     SELECT billable.key, book, since, lines, longest FROM billable JOIN book ON book.key = book
     WHERE account = $1 AND kind = $2 AND id = $3 AND generation = $4";
-const DAYS: &str = "
+pub const DAYS: &str = "
     SELECT day, book, terms, micros, rest, gpu_ms FROM day_sum WHERE day >= $1 AND day < $2";
 const DAY_OF_BOOK: &str = "SELECT terms, micros, rest FROM day_sum WHERE day = $1 AND book = $2";
 const MONTHS: &str = "
@@ -51,14 +51,14 @@ const PRESENT: &str = "
 /// The books, while they are read.
 pub struct Reader<'c> {
     pub connection: &'c Connection,
-    zone: &'c TimeZone,
-    state: State,
-    sorts: HashMap<i64, Sort>,
-    accounts: HashMap<i64, AccountName>,
+    pub zone: &'c TimeZone,
+    pub state: State,
+    pub sorts: HashMap<i64, Sort>,
+    pub accounts: HashMap<i64, AccountName>,
 }
 
 /// Numbers as the tables of sums have them, each with its sum.
-pub(super) type Rows = Vec<((i64, i64, i64), Sum)>;
+pub type Rows = Vec<((i64, i64, i64), Sum)>;
 
 impl<'c> Reader<'c> {
     pub fn new(connection: &'c Connection, zone: &'c TimeZone) -> Result<Self, LedgerError> {
@@ -66,26 +66,6 @@ impl<'c> Reader<'c> {
         let accounts = statement.query_map([], |row| Ok((row.get(0)?, row.get::<_, String>(1)?.as_str().into())))?;
         let accounts = accounts.collect::<Result<_, _>>()?;
         Ok(Reader { connection, zone, state: sums::state(connection, zone)?, sorts: terms::all(connection)?, accounts })
-    }
-
-    /// The same books with the days of another zone.
-    pub(super) fn in_zone<'a>(&'a self, zone: &'a TimeZone) -> Result<Reader<'a>, LedgerError> {
-        let state = sums::state(self.connection, zone)?;
-        Ok(Reader {
-            connection: self.connection,
-            zone,
-            state,
-            sorts: self.sorts.clone(),
-            accounts: self.accounts.clone(),
-        })
-    }
-
-    pub(super) fn sort(&self, terms: i64) -> Option<&Sort> {
-        self.sorts.get(&terms)
-    }
-
-    pub(super) fn account(&self, book: i64) -> Option<&AccountName> {
-        self.accounts.get(&book)
     }
 
     pub fn answer(&self, question: &Question) -> Result<Answer, LedgerError> {
@@ -145,7 +125,7 @@ impl<'c> Reader<'c> {
         Ok(summed)
     }
 
-    fn add(&self, sums: &mut Sums, terms: i64, (amount, gpu_ms): Sum) {
+    pub fn add(&self, sums: &mut Sums, terms: i64, (amount, gpu_ms): Sum) {
         if let Some(sort) = self.sorts.get(&terms) {
             let of = sums.0.entry(sort.currency).or_default();
             of.add(&sort.terms, sort.evidence, sort.is_replaced(), amount, gpu_ms);
@@ -153,7 +133,7 @@ impl<'c> Reader<'c> {
     }
 
     /// Since when each account is in the books.
-    pub(super) fn since(&self) -> Result<Vec<(AccountName, Timestamp)>, LedgerError> {
+    fn since(&self) -> Result<Vec<(AccountName, Timestamp)>, LedgerError> {
         let mut statement = self.connection.prepare_cached(SINCE)?;
         let mut since = Vec::new();
         for (book, account) in &self.accounts {
@@ -166,10 +146,10 @@ impl<'c> Reader<'c> {
 
     /// Sums by day, book and terms. Where those of the tables are another zone's, from the entries: right, and
     /// slow only with large books.
-    pub(super) fn days(&self, period: Period) -> Result<Rows, LedgerError> {
+    fn days(&self, period: Period) -> Result<Rows, LedgerError> {
         if self.state == State::Elsewhere {
             let (from, to) = (row::millis(period.start(self.zone)), row::millis(period.end(self.zone)));
-            let sums = self.add_entries_up(self.items(ITEMS, params![to])?, from, to)?;
+            let sums = self.add_entries_up(self.items(ITEMS, params![to])?, from, to, self.zone)?;
             return Ok(sums.into_days().into_iter().collect());
         }
         self.rows(DAYS, [day_number(period.from), day_number(period.to)])
@@ -181,7 +161,11 @@ impl<'c> Reader<'c> {
             return self.rows(MONTHS, [month_number(period.from), month_number(period.to)]);
         }
         let (from, to) = (row::millis(period.start(self.zone)), row::millis(period.end(self.zone)));
-        Ok(self.add_entries_up(self.items(ITEMS, params![to])?, from, to)?.into_months().into_iter().collect())
+        Ok(self
+            .add_entries_up(self.items(ITEMS, params![to])?, from, to, self.zone)?
+            .into_months()
+            .into_iter()
+            .collect())
     }
 
     /// The same of one billable and all months.
@@ -189,11 +173,11 @@ impl<'c> Reader<'c> {
         if self.state == State::Whole {
             return self.rows(MONTHS_OF, [billable]);
         }
-        let sums = self.add_entries_up(self.items(ITEM, [billable])?, i64::MIN, i64::MAX)?;
+        let sums = self.add_entries_up(self.items(ITEM, [billable])?, i64::MIN, i64::MAX, self.zone)?;
         Ok(sums.into_months().into_iter().collect())
     }
 
-    fn rows(&self, sql: &str, values: impl rusqlite::Params) -> Result<Rows, LedgerError> {
+    pub fn rows(&self, sql: &str, values: impl rusqlite::Params) -> Result<Rows, LedgerError> {
         let mut statement = self.connection.prepare_cached(sql)?;
         let mut rows = statement.query(values)?;
         let mut found = Vec::new();
@@ -207,8 +191,8 @@ impl<'c> Reader<'c> {
         Ok(found)
     }
 
-    /// Adds all entries of some billables up between two times.
-    pub(super) fn add_entries_up(&self, items: Vec<Item>, from: i64, to: i64) -> Result<Deltas, LedgerError> {
+    /// Adds all entries of some billables up between two times, by the days and months of a zone.
+    pub fn add_entries_up(&self, items: Vec<Item>, from: i64, to: i64, zone: &TimeZone) -> Result<Deltas, LedgerError> {
         let mut sums = Deltas::default();
         let keys: HashMap<&Sort, i64> = self.sorts.iter().map(|(key, sort)| (sort, *key)).collect();
         let mut without_gpus = HashMap::new();
@@ -222,9 +206,9 @@ impl<'c> Reader<'c> {
                     keys.get(&Sort { terms, ..sort.clone() }).copied().unwrap_or(key)
                 });
                 match entry {
-                    Found::Piece(piece) => sums.add_piece(&item, summed, sort, &piece, 1, self.zone),
+                    Found::Piece(piece) => sums.add_piece(&item, summed, sort, &piece, 1, zone),
                     Found::Amount(amount) => {
-                        sums.add_amount_within(&item, summed, &amount, (from, to), 1, self.zone);
+                        sums.add_amount_within(&item, summed, &amount, (from, to), 1, zone);
                     }
                 }
             }
@@ -232,7 +216,7 @@ impl<'c> Reader<'c> {
         Ok(sums)
     }
 
-    pub(super) fn items(&self, sql: &str, values: impl rusqlite::Params) -> Result<Vec<Item>, LedgerError> {
+    pub fn items(&self, sql: &str, values: impl rusqlite::Params) -> Result<Vec<Item>, LedgerError> {
         let mut statement = self.connection.prepare_cached(sql)?;
         let items = statement.query_map(values, read_item)?;
         Ok(items.collect::<Result<_, _>>()?)
@@ -297,7 +281,7 @@ impl<'c> Reader<'c> {
     }
 
     /// What each billable is called.
-    pub(super) fn names(&self) -> Result<HashMap<i64, (AccountName, Billable)>, LedgerError> {
+    fn names(&self) -> Result<HashMap<i64, (AccountName, Billable)>, LedgerError> {
         let mut statement = self.connection.prepare_cached(NAMES)?;
         let mut rows = statement.query([])?;
         let mut names = HashMap::new();

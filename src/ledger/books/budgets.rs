@@ -1,136 +1,160 @@
 //! What is drawn on budgets: closed sums by day of each budget's own zone.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
+use jiff::Timestamp;
 use jiff::civil::Date;
-use jiff::tz::TimeZone;
-use jiff::{Timestamp, ToSpan};
-use providers::model::{AccountName, Identity, Instance, ProviderName, ResourceKind, StorageItem};
+use providers::model::{AccountName, ProviderName, ResourceKind};
 use rusqlite::params;
+use serde::Deserialize;
 
-use super::ask::{ITEMS, Reader, Rows};
-use super::sums::day_of;
+use super::ask::{DAYS, ITEMS, Reader, Rows};
+use super::sums::{State, day_number, day_of, zone_name};
+use super::write::Item;
 use crate::ledger::{LedgerError, row};
-use crate::rules::budgets::{Budget, Drawn, Thing};
-use crate::rules::spend::{Billable, Period, Sums, date_of, start_of};
+use crate::rules::budgets::{Budget, Drawn, Term, Thing};
+use crate::rules::spend::{Sums, date_of};
 
 const PROVIDERS: &str = "SELECT name, provider FROM account";
-const LABELS: &str = "SELECT account, kind, id, generation, state FROM resource";
+/// As last seen, also of what is gone.
+const FACES: &str = "
+    SELECT billable.key, book.account, billable.kind, billable.id, billable.generation, resource.name, resource.state
+    FROM billable JOIN book ON book.key = billable.book
+    LEFT JOIN resource ON resource.account = book.account AND resource.kind = billable.kind
+        AND resource.id = billable.id AND resource.generation = billable.generation";
 
-type Labels = HashMap<Identity, BTreeMap<String, String>>;
+/// What scopes may ask about one billable.
+struct Face {
+    account: AccountName,
+    /// `None` for what belongs to no listed resource.
+    kind: Option<ResourceKind>,
+    name: Option<String>,
+    labels: BTreeMap<String, String>,
+}
+
+/// The part of a resource's row that scopes ask about.
+#[derive(Default, Deserialize)]
+struct Labels {
+    #[serde(default)]
+    labels: BTreeMap<String, String>,
+}
 
 impl Reader<'_> {
     /// What each budget's present term holds, in their order.
     pub fn drawn(&self, budgets: &[Budget], now: Timestamp) -> Result<Vec<Drawn>, LedgerError> {
-        let mut desk = Desk { providers: self.providers()?, labels: None, days: Vec::new() };
-        budgets.iter().map(|budget| desk.drawn(self, budget, now)).collect()
-    }
-
-    fn providers(&self) -> Result<HashMap<AccountName, ProviderName>, LedgerError> {
-        let mut statement = self.connection.prepare_cached(PROVIDERS)?;
-        let read = |row: &rusqlite::Row| {
-            let (name, provider): (String, String) = (row.get(0)?, row.get(1)?);
-            Ok((name.as_str().into(), provider.as_str().into()))
+        let single: Vec<&Budget> = budgets.iter().filter(|budget| !self.has_days_of(budget)).collect();
+        let things = Things {
+            providers: if budgets.is_empty() { HashMap::new() } else { self.providers()? },
+            faces: match single.is_empty() {
+                true => HashMap::new(),
+                false => self.faces(single.iter().any(|budget| budget.scope.label.is_some()))?,
+            },
         };
-        Ok(statement.query_map([], read)?.collect::<Result<_, _>>()?)
+        budgets.iter().map(|budget| self.drawn_on(budget, &things, now)).collect()
     }
 
-    /// Of every resource that was ever seen, as it was seen last.
-    fn labels(&self) -> Result<Labels, LedgerError> {
-        let mut statement = self.connection.prepare_cached(LABELS)?;
-        let mut rows = statement.query([])?;
-        let mut labels = Labels::new();
-        while let Some(found) = rows.next()? {
-            let Some(identity) = row::identity(found, 0) else { continue };
-            let Some(state) = row::text(found, 4) else { continue };
-            let own = match identity.kind {
-                ResourceKind::Instance => row::read::<Instance>(state).map(|row| row.labels),
-                ResourceKind::Storage => row::read::<StorageItem>(state).map(|row| row.labels),
-            };
-            labels.extend(own.filter(|own| !own.is_empty()).map(|own| (identity, own)));
-        }
-        Ok(labels)
-    }
-}
-
-/// What several budgets need, read once.
-struct Desk {
-    providers: HashMap<AccountName, ProviderName>,
-    labels: Option<Labels>,
-    /// The days of a zone and period that were added up already.
-    days: Vec<(TimeZone, Period, Rows)>,
-}
-
-impl Desk {
-    fn drawn(&mut self, books: &Reader, budget: &Budget, now: Timestamp) -> Result<Drawn, LedgerError> {
+    fn drawn_on(&self, budget: &Budget, things: &Things, now: Timestamp) -> Result<Drawn, LedgerError> {
         let term = budget.term(now);
-        let mut drawn = Drawn { name: budget.name.clone(), from: term.from, days: BTreeMap::new() };
-        // What is closed lies before now, but for a clock that was set back.
-        let tomorrow = date_of(now, &budget.zone).saturating_add(2.days());
-        let end = term.to.map_or(tomorrow, |to| date_of(to, &budget.zone).min(tomorrow));
-        let Some(from) = (match term.first {
-            Some(first) => Some(first),
-            None => books.since()?.into_iter().map(|(_, since)| date_of(since, &budget.zone)).min(),
-        }) else {
-            return Ok(drawn);
+        let rows = match self.has_days_of(budget) {
+            true => self.of_days(budget, things, &term)?,
+            false => self.of_entries(budget, things, &term)?,
         };
-        let period = Period { from, to: end };
-        if period.is_empty() {
-            return Ok(drawn);
-        }
-        let own = books.in_zone(&budget.zone)?;
-        let rows = match budget.scope.is_about_single_ones() {
-            true => self.single(&own, budget, period)?,
-            false => self.days(&own, budget, period)?,
+        let of_project = |terms: &i64| {
+            let project = self.sorts.get(terms).and_then(|sort| sort.terms.project.as_deref());
+            budget.scope.project.is_none() || budget.scope.project.as_deref() == project
         };
-        for ((day, book, terms), (amount, gpu_ms)) in rows {
-            let (Some(day), Some(sort), Some(account)) = (day_of(day), own.sort(terms), own.account(book)) else {
-                continue;
-            };
-            let Some(provider) = self.providers.get(account) else { continue };
-            let project = sort.terms.project.as_deref();
-            let mut scope = budget.scope.clone();
-            // Which single ones they are was asked before.
-            (scope.instance, scope.label) = (None, None);
-            if scope.takes(&Thing { provider, account, kind: None, name: None, labels: None, project }) {
-                let sums: &mut Sums = drawn.days.entry(day).or_default();
-                let of = sums.0.entry(sort.currency).or_default();
-                of.add(&sort.terms, sort.evidence, sort.is_replaced(), amount, gpu_ms);
+        let mut days: BTreeMap<Date, Sums> = BTreeMap::new();
+        for ((day, _, terms), sum) in rows.into_iter().filter(|((_, _, terms), _)| of_project(terms)) {
+            if let Some(day) = day_of(day) {
+                self.add(days.entry(day).or_default(), terms, sum);
             }
         }
-        Ok(drawn)
+        Ok(Drawn { name: budget.name.clone(), from: term.from, as_of: now, days })
     }
 
-    fn days(&mut self, books: &Reader, budget: &Budget, period: Period) -> Result<Rows, LedgerError> {
-        let known = self.days.iter().find(|(zone, days, _)| *zone == budget.zone && *days == period);
-        if let Some((_, _, rows)) = known {
-            return Ok(rows.clone());
-        }
-        let rows = books.days(period)?;
-        self.days.push((budget.zone.clone(), period, rows.clone()));
-        Ok(rows)
+    /// Whether the sums by day answer: they tell accounts and projects apart, in the days of one zone.
+    fn has_days_of(&self, budget: &Budget) -> bool {
+        self.state == State::Whole
+            && !budget.scope.is_about_single_ones()
+            && zone_name(&budget.zone) == zone_name(self.zone)
     }
 
-    /// Of those resources alone that the scope names one by one.
-    fn single(&mut self, books: &Reader, budget: &Budget, period: Period) -> Result<Rows, LedgerError> {
-        if budget.scope.label.is_some() && self.labels.is_none() {
-            self.labels = Some(books.labels()?);
-        }
-        let mut scope = budget.scope.clone();
-        // A span has the project of its own time.
-        scope.project = None;
-        let start = |date: Date| row::millis(start_of(date, &budget.zone));
-        let (from, to) = (start(period.from), start(period.to));
-        let names = books.names()?;
-        let takes = |key: i64| {
-            let (account, billable) = names.get(&key)?;
-            let Billable::Resource { identity, name } = billable else { return None };
-            let provider = self.providers.get(account)?;
-            let labels = self.labels.as_ref().and_then(|labels| labels.get(identity));
-            let kind = Some(identity.kind);
-            scope.takes(&Thing { provider, account, kind, name: name.as_deref(), labels, project: None }).then_some(())
+    fn of_days(&self, budget: &Budget, things: &Things, term: &Term) -> Result<Rows, LedgerError> {
+        // It begins and ends with days.
+        let first = term.first.map_or(i64::MIN, day_number);
+        let end = term.to.map_or(i64::MAX, |to| day_number(date_of(to, &budget.zone)));
+        let takes = |book: i64| {
+            let account = self.accounts.get(&book);
+            account.is_some_and(|account| things.takes(budget, account, None))
         };
-        let items = books.items(ITEMS, params![to])?.into_iter().filter(|item| takes(item.key).is_some()).collect();
-        Ok(books.add_entries_up(items, from, to)?.into_days().into_iter().collect())
+        let books: HashSet<i64> = self.accounts.keys().copied().filter(|book| takes(*book)).collect();
+        let rows = self.rows(DAYS, [first, end])?;
+        Ok(rows.into_iter().filter(|((_, book, _), _)| books.contains(book)).collect())
+    }
+
+    fn of_entries(&self, budget: &Budget, things: &Things, term: &Term) -> Result<Rows, LedgerError> {
+        let (from, to) = (row::millis(term.from), term.to.map_or(i64::MAX, row::millis));
+        let takes = |item: &Item| {
+            let face = things.faces.get(&item.key);
+            face.is_some_and(|face| things.takes(budget, &face.account, Some(face)))
+        };
+        let items = self.items(ITEMS, params![to])?.into_iter().filter(takes).collect();
+        Ok(self.add_entries_up(items, from, to, &budget.zone)?.into_days().into_iter().collect())
+    }
+
+    /// Whose each account is.
+    fn providers(&self) -> Result<HashMap<AccountName, ProviderName>, LedgerError> {
+        let mut statement = self.connection.prepare_cached(PROVIDERS)?;
+        let mut rows = statement.query([])?;
+        let mut providers = HashMap::new();
+        while let Some(row) = rows.next()? {
+            let names = row::text(row, 0).zip(row::text(row, 1));
+            providers.extend(names.map(|(account, provider)| (account.into(), provider.into())));
+        }
+        Ok(providers)
+    }
+
+    fn faces(&self, with_labels: bool) -> Result<HashMap<i64, Face>, LedgerError> {
+        let mut statement = self.connection.prepare_cached(FACES)?;
+        let mut rows = statement.query([])?;
+        let mut faces = HashMap::new();
+        while let Some(row) = rows.next()? {
+            let account: String = row.get(1)?;
+            // Of a row that only a newer version can read the labels are not known.
+            let labels = row::text(row, 6).filter(|_| with_labels).and_then(row::read::<Labels>).unwrap_or_default();
+            let face = Face {
+                account: account.as_str().into(),
+                kind: row::identity(row, 1).map(|identity| identity.kind),
+                name: row.get(5)?,
+                labels: labels.labels,
+            };
+            faces.insert(row.get(0)?, face);
+        }
+        Ok(faces)
     }
 }
+
+/// What scopes are asked about.
+struct Things {
+    providers: HashMap<AccountName, ProviderName>,
+    faces: HashMap<i64, Face>,
+}
+
+impl Things {
+    /// Whether a budget is for an account, or one that spends in it, whatever the project: that is each entry's own.
+    fn takes(&self, budget: &Budget, account: &AccountName, face: Option<&Face>) -> bool {
+        let unknown = ProviderName::from("");
+        budget.scope.takes(&Thing {
+            provider: self.providers.get(account).unwrap_or(&unknown),
+            account,
+            kind: face.and_then(|face| face.kind),
+            name: face.and_then(|face| face.name.as_deref()),
+            labels: face.map(|face| &face.labels),
+            project: budget.scope.project.as_deref(),
+        })
+    }
+}
+
+#[cfg(test)]
+#[path = "budgets_tests.rs"]
+mod tests;

@@ -1,72 +1,86 @@
-//! What of a budget is worth an alert.
+//! What of a budget is worth an alert: each line that is crossed, once a term, and that it will not last.
 
 use jiff::SignedDuration;
-use jiff::civil::Date;
+use rust_decimal::Decimal;
 
-use super::standing::{line, share};
 use super::{Budget, Quantity, Standing};
-use crate::rules::alerts::{About, Alerts, Finding, Kind, Matter, Topic};
+use crate::rules::alerts::{Alerts, Finding, Matter};
 
-/// A correction may bring a sum back by so many points without ending what was told.
+/// An alert about a line goes on while what is spent is no further below it, in percent of the limit: a correction may
+/// take the sum back and forth over it.
 const SLACK: u32 = 5;
-/// A forecast must have been over its line for so long: machines come and go.
-const FORECAST_HOLDS: SignedDuration = SignedDuration::from_mins(5);
+/// A forecast must be over its line for so long.
+const HELD: SignedDuration = SignedDuration::from_mins(5);
+/// An alert about a forecast goes on while it is at this part of its line, in percent.
+const NEARLY: u32 = 95;
+/// What was crossed so short a time ago is crossed now.
+const JUST_NOW: SignedDuration = SignedDuration::from_secs(60);
 
-/// Each line that is crossed, the lower ones quietly beside a higher one that is new, and the forecast.
+/// All that is the case about one budget. Before it has a standing nobody knows: its alerts are doubtful then.
 pub fn findings(budget: &Budget, standing: &Standing, alerts: &Alerts) -> Vec<Finding> {
-    let limit = budget.limit;
-    let quantity = |amount| Quantity::new(amount, limit.unit);
-    let term: Option<Date> = standing.term.first;
-    let spent = share(standing.spent, limit.amount);
-    let mut found = Vec::new();
-    let highest = budget.thresholds.iter().copied().filter(|threshold| spent >= *threshold).max();
-    for &threshold in &budget.thresholds {
-        let told = told(alerts, budget, term, threshold);
-        // Told of another limit, it is not known of this one.
-        let goes_on = told.is_some_and(|of| of == limit) && spent + SLACK >= threshold;
-        let holds = spent >= threshold;
-        if !holds && !goes_on {
-            continue;
-        }
-        let crossed = standing.crossed.iter().find(|(line, _)| *line == threshold);
-        let matter = Matter::Budget {
-            name: budget.name.clone(),
-            term,
-            threshold,
-            spent: quantity(standing.spent),
-            limit,
-            crossed_at: crossed.and_then(|(_, at)| *at),
-            forecast: standing.forecast.map(quantity),
-        };
-        let quiet = holds && highest != Some(threshold);
-        found.push(Finding { matter, holds, after: SignedDuration::ZERO, quiet });
+    let of = |line: &u32| crossing(budget, standing, alerts, *line);
+    let mut found: Vec<Finding> = budget.thresholds.iter().filter_map(of).collect();
+    // Of several the highest tells all: the others are only noted.
+    if let Some(highest) = found.iter().rposition(|finding| finding.holds) {
+        found[..highest].iter_mut().for_each(|finding| finding.quiet = true);
     }
-    if let (Some(percent), Some(forecast)) = (budget.forecast, standing.forecast)
-        && standing.spent < limit.amount
-    {
-        let over = line(limit.amount, percent);
-        let holds = forecast >= over;
-        if holds || forecast >= line(over, 100 - SLACK) {
-            let matter = Matter::Forecast {
-                name: budget.name.clone(),
-                term,
-                forecast: quantity(forecast),
-                limit,
-                reaches: standing.reaches,
-            };
-            found.push(Finding { matter, holds, after: FORECAST_HOLDS, quiet: false });
-        }
-    }
+    found.extend(forecast(budget, standing, alerts));
     found
 }
 
-/// The limit of which a line is told to be crossed in this term.
-fn told(alerts: &Alerts, budget: &Budget, term: Option<Date>, threshold: u32) -> Option<Quantity> {
-    let term = term.map_or_else(String::new, |date| date.to_string());
-    let about = About::Budget(budget.name.clone());
-    let alert = alerts.get(&Topic { kind: Kind::Budget, about, mark: format!("{term} {threshold}") })?;
-    match &alert.matter {
-        Matter::Budget { limit, .. } => Some(*limit),
+/// Whether a line is crossed, or an alert says so that goes on.
+fn crossing(budget: &Budget, standing: &Standing, alerts: &Alerts, threshold: u32) -> Option<Finding> {
+    let mut matter = Matter::Budget {
+        name: budget.name.clone(),
+        term: standing.term.first,
+        threshold,
+        spent: budget.quantity(standing.spent),
+        limit: budget.limit,
+        crossed_at: None,
+        forecast: standing.forecast.map(|forecast| budget.quantity(forecast)),
+    };
+    let open = alerts.get(&matter.topic()).map(|alert| &alert.matter);
+    // Another limit has other lines.
+    let open = open.filter(|open| limit_of(open) == Some(budget.limit));
+    if standing.crossed.iter().all(|(line, _)| *line != threshold) {
+        let is_near = standing.spent >= budget.line(threshold.saturating_sub(SLACK));
+        return (open.is_some() && is_near).then(|| Finding { holds: false, ..Finding::now(matter) });
+    }
+    if let Matter::Budget { crossed_at, .. } = &mut matter {
+        // Once it was known it stays so, also when the books only know the day any more.
+        let told = open.and_then(|open| if let Matter::Budget { crossed_at, .. } = open { *crossed_at } else { None });
+        let known = standing.crossed_at(threshold);
+        *crossed_at = told.or(known.filter(|at| standing.as_of.duration_since(*at) >= JUST_NOW));
+    }
+    Some(Finding::now(matter))
+}
+
+/// Whether more will be spent than the line of forecasts allows, or an alert says so that goes on.
+fn forecast(budget: &Budget, standing: &Standing, alerts: &Alerts) -> Option<Finding> {
+    let (percent, forecast) = budget.forecast.zip(standing.forecast)?;
+    let matter = Matter::Forecast {
+        name: budget.name.clone(),
+        term: standing.term.first,
+        forecast: budget.quantity(forecast),
+        limit: budget.limit,
+        reaches: standing.reaches,
+    };
+    let line = budget.line(percent);
+    // What will be spent to the last cent is not too much.
+    let holds = forecast > line && standing.spent < budget.limit.amount;
+    let open = alerts.get(&matter.topic()).is_some_and(|open| limit_of(&open.matter) == Some(budget.limit));
+    let nearly = line.checked_mul(NEARLY.into()).map_or(line, |part| part / Decimal::ONE_HUNDRED);
+    (holds || (open && forecast >= nearly)).then(|| Finding { holds, after: HELD, ..Finding::now(matter) })
+}
+
+/// The limit that an alert was about.
+fn limit_of(matter: &Matter) -> Option<Quantity> {
+    match matter {
+        Matter::Budget { limit, .. } | Matter::Forecast { limit, .. } => Some(*limit),
         _ => None,
     }
 }
+
+#[cfg(test)]
+#[path = "findings_tests.rs"]
+mod tests;

@@ -10,10 +10,15 @@ use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
 use serde::{Deserialize, Serialize};
 
-use super::measure::{Measure, Measured};
-use super::{Budget, Term, Unit};
-use crate::rules::spend::{Charge, Exchange, Lump, Part, Sums, by_day, date_of};
+use super::curve::{Curve, first};
+use super::measure::Measure;
+use super::{Budget, Term};
+use crate::rules::spend::{Exact, Exchange, Lump, Part, Period, Sums, Terms, date_of, start_of};
 
+/// What has no end is looked ahead for so long, and no further.
+const FAR: SignedDuration = SignedDuration::from_hours(100 * 365 * 24);
+/// So many of what runs are told one by one.
+const TOLD: usize = 100;
 const MS_PER_HOUR: i64 = 3_600_000;
 
 /// What the books hold as closed for one budget's present term.
@@ -23,29 +28,32 @@ pub struct Drawn {
     pub name: String,
     /// When its term begins.
     pub from: Timestamp,
+    /// When the books were asked: all that they hold was before.
+    pub as_of: Timestamp,
     /// By day of the budget's own zone.
     pub days: BTreeMap<Date, Sums>,
 }
 
-/// What runs and counts for a budget.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Running {
-    pub identity: Identity,
-    /// What it is certainly charged.
-    pub rates: Vec<Rate>,
-    pub gpus: u32,
+/// A charge that goes on and counts for a budget. Those of one resource stand together.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Running<'a> {
+    pub identity: &'a Identity,
+    pub terms: &'a Terms,
+    pub rate: Rate,
     /// When it will end by itself, as far as that is known.
     pub ends_at: Option<Timestamp>,
 }
 
-/// All that a budget's standing follows from, of its scope alone.
+/// All that a budget's standing follows from.
+#[derive(Clone, Debug)]
 pub struct Inputs<'a> {
     /// `None` before the books have answered.
     pub drawn: Option<&'a Drawn>,
-    /// What was charged beyond that: closed since, and open.
-    pub parts: Vec<Part<'a>>,
+    /// What of the budget's scope the books were told since, and what is open.
+    pub beyond: Vec<Part<'a>>,
+    /// The charges of one moment that they were told since.
     pub lumps: Vec<&'a Lump>,
-    pub running: Vec<Running>,
+    pub running: Vec<Running<'a>>,
     pub exchange: &'a Exchange,
 }
 
@@ -66,216 +74,246 @@ pub struct Standing {
     pub forecast: Option<Decimal>,
     /// The same as if nothing that runs ended before.
     pub committed: Option<Decimal>,
-    /// What each running one adds to `committed`, the most first.
+    /// What each running one adds to `committed`, the most first, and no more than a hundred.
     pub left_running: Vec<(Identity, Decimal)>,
     /// When the limit is reached in this term, or was, as far as it can be told.
     pub reaches: Option<Timestamp>,
-    /// When each of the budget's thresholds was crossed, as far as it can be told.
+    /// The lines that were crossed, in percent, rising, each with when, as far as it can be told.
     pub crossed: Vec<(u32, Option<Timestamp>)>,
     /// What was spent by the end of each day, the last one up to `as_of`.
     pub by_day: Vec<(Date, Decimal)>,
 }
 
 impl Standing {
-    /// How much of the limit is spent, in percent, rounded down: a line is crossed when it is reached.
+    /// How much of the limit is spent, in percent; rounded down, so that a line is crossed when it is reached.
     pub fn percent(&self, limit: Decimal) -> u32 {
         share(self.spent, limit)
     }
 
-    /// What is spent a little later, the burn going on.
-    pub fn spent_at(&self, now: Timestamp) -> Decimal {
+    /// What is spent some moments later, the burn going on until the end of the term.
+    pub fn at(&self, now: Timestamp) -> Decimal {
         let until = self.term.to.map_or(now, |to| now.min(to));
-        self.spent.saturating_add(over(self.burn, ms(self.as_of, until)))
+        let ms = until.as_millisecond().saturating_sub(self.as_of.max(self.term.from).as_millisecond()).max(0);
+        let more = self.burn.checked_mul(ms.into()).and_then(|more| more.checked_div(MS_PER_HOUR.into()));
+        more.and_then(|more| self.spent.checked_add(more)).unwrap_or(self.spent)
+    }
+
+    /// When a line of so many percent was crossed: one of the budget's thresholds, or its limit. `None` when it was
+    /// not, and where nobody can tell.
+    pub fn crossed_at(&self, percent: u32) -> Option<Timestamp> {
+        self.crossed.iter().find(|(line, _)| *line == percent).and_then(|(_, at)| *at)
     }
 }
 
-/// An amount in percent of a limit, rounded down.
+/// A part of a limit in percent, rounded down: from 0 on.
 pub fn share(of: Decimal, limit: Decimal) -> u32 {
-    let share = of.max(Decimal::ZERO).checked_mul(Decimal::ONE_HUNDRED).and_then(|of| of.checked_div(limit));
+    if of <= Decimal::ZERO {
+        return 0;
+    }
+    let share = of.checked_mul(Decimal::ONE_HUNDRED).and_then(|of| of.checked_div(limit));
     share.and_then(|share| share.to_u32()).unwrap_or(u32::MAX)
-}
-
-/// So many percent of a limit.
-pub fn line(limit: Decimal, percent: u32) -> Decimal {
-    limit.saturating_mul(Decimal::from(percent)) / Decimal::ONE_HUNDRED
 }
 
 /// How a budget stands; `None` before the books have answered for its term.
 pub fn standing(budget: &Budget, inputs: &Inputs<'_>, now: Timestamp) -> Option<Standing> {
     let term = budget.term(now);
-    let drawn = inputs.drawn.filter(|drawn| drawn.from == term.from)?;
-    let exchange = match budget.limit.unit {
-        Unit::Money(currency) => inputs.exchange.into_currency(currency),
-        Unit::GpuHours => inputs.exchange.clone(),
+    let drawn = inputs.drawn.filter(|drawn| drawn.name == budget.name && drawn.from == term.from)?;
+    let measure = Measure::new(budget.limit.unit, inputs.exchange);
+    let past = Past::new(budget, &term, drawn, inputs, &measure, now);
+    let spent = measure.total(past.end());
+    let ahead = Ahead::new(&term, inputs, &measure, past.end().collect(), now);
+    let burn = ahead.burn();
+
+    let is_crossed = |line: Decimal| spent.amount > Decimal::ZERO && spent.amount >= line;
+    let mut lines = budget.thresholds.clone();
+    lines.push(100);
+    lines.sort_unstable();
+    lines.dedup();
+    let crossed = lines.into_iter().map(|percent| (percent, budget.line(percent)));
+    let crossed: Vec<_> =
+        crossed.filter(|(_, line)| is_crossed(*line)).map(|(percent, line)| (percent, past.crossed_at(line))).collect();
+    let reaches = match crossed.iter().find(|(percent, _)| *percent == 100) {
+        Some((_, at)) => *at,
+        None => ahead.reaches(budget.limit.amount),
     };
-    let measure = Measure { unit: budget.limit.unit, exchange };
-    let until = term.to.map_or(now, |to| now.min(to));
-    let parts: Vec<Part<'_>> = inputs.parts.iter().filter_map(|part| cut(part, term.from, until)).collect();
-    let lumps: Vec<&Lump> = inputs.lumps.iter().copied().filter(|lump| term.holds(lump.at)).collect();
-
-    let mut days = drawn.days.clone();
-    let closed = measure.of(&sum(days.values()));
-    for part in &parts {
-        for (date, from, to) in by_day(part.from, part.to, &budget.zone) {
-            days.entry(date).or_default().add_part(&Part { from, to, ..part.clone() });
-        }
-    }
-    for lump in &lumps {
-        days.entry(date_of(lump.at, &budget.zone)).or_default().add_lump(lump);
-    }
-    let Measured { total: spent, estimated, apart } = measure.of(&sum(days.values()));
-
-    let mut reached = Decimal::ZERO;
-    let by_day = days.iter().map(|(date, sums)| {
-        reached = reached.saturating_add(measure.of(sums).total);
-        (*date, reached)
-    });
-    let by_day = by_day.collect();
-
-    let burns: Vec<(&Running, Decimal)> = inputs
-        .running
-        .iter()
-        .map(|running| (running, measure.burn(running)))
-        .filter(|(_, burn)| !burn.is_zero())
-        .collect();
-    let burn = burns.iter().fold(Decimal::ZERO, |sum, (_, burn)| sum.saturating_add(*burn));
-    let ahead = Ahead { from: now.max(term.from), to: term.to };
-    let ends = |ends_at: fn(&Running) -> Option<Timestamp>| {
-        let to = ahead.to.filter(|_| !burns.is_empty())?;
-        let rest = burns
-            .iter()
-            .map(|(running, burn)| over(*burn, ms(ahead.from, ends_at(running).map_or(to, |end| end.min(to)))));
-        Some(rest.fold(spent, Decimal::saturating_add))
-    };
-    let mut left_running: Vec<(Identity, Decimal)> = burns
-        .iter()
-        .filter_map(|(running, burn)| Some((running.identity.clone(), over(*burn, ms(ahead.from, ahead.to?)))))
-        .collect();
-    left_running.sort_by(|(_, one), (_, other)| other.cmp(one));
-
-    let limit = budget.limit.amount;
-    let crossed: Vec<u32> =
-        budget.thresholds.iter().copied().filter(|percent| spent >= line(limit, *percent)).collect();
-    let mut lines: Vec<Decimal> = crossed.iter().map(|percent| line(limit, *percent)).collect();
-    lines.push(limit);
-    let mut at = crossings(closed.total, &measure, &parts, &lumps, &lines);
-    let reaches = match spent >= limit {
-        true => at.pop().flatten(),
-        false => ahead.reaches(limit - spent, &burns),
-    };
+    let has_forecast = burn > Decimal::ZERO && ahead.lasts() && term.to.is_some();
     Some(Standing {
-        term,
         as_of: now,
-        spent,
-        estimated,
-        apart,
+        estimated: past.estimated(drawn, spent.amount),
         burn,
-        forecast: ends(|running| running.ends_at),
-        committed: ends(|_| None),
-        left_running,
+        forecast: has_forecast.then(|| ahead.forecast()),
+        committed: has_forecast.then(|| ahead.committed()),
+        left_running: if has_forecast { ahead.left_running() } else { Vec::new() },
         reaches,
-        crossed: crossed.into_iter().zip(at).collect(),
-        by_day,
+        crossed,
+        by_day: past.by_day(&budget.zone, &term, spent.amount, now),
+        spent: spent.amount,
+        apart: spent.apart,
+        term,
     })
 }
 
-fn sum<'a>(days: impl Iterator<Item = &'a Sums>) -> Sums {
-    days.fold(Sums::default(), |mut sum, day| {
-        sum.merge(day);
-        sum
-    })
+/// What was spent, and when.
+///
+/// Of what is closed only the day is known. It is taken once as late as it can have been and once as early; where both
+/// tell the same moment of something, that is when it was.
+struct Past<'a> {
+    measure: &'a Measure,
+    /// What is known to the millisecond.
+    known: Curve,
+    late: Curve,
+    early: Curve,
 }
 
-/// What of a part lies between two times.
-fn cut<'a>(part: &Part<'a>, from: Timestamp, to: Timestamp) -> Option<Part<'a>> {
-    let (from, to) = (part.from.max(from), part.to.min(to));
-    (from < to).then(|| Part { from, to, ..part.clone() })
+impl<'a> Past<'a> {
+    fn new(
+        budget: &Budget,
+        term: &Term,
+        drawn: &Drawn,
+        inputs: &Inputs<'_>,
+        measure: &'a Measure,
+        now: Timestamp,
+    ) -> Self {
+        let end = term.to.unwrap_or(Timestamp::MAX);
+        let parts = inputs.beyond.iter().filter_map(|part| {
+            let rate = measure.rate(&part.terms, part.rate)?;
+            Some((rate, part.from.max(term.from), part.to.min(end)))
+        });
+        let lumps = inputs.lumps.iter().filter(|lump| term.from <= lump.at && lump.at < end);
+        let lumps = lumps.filter_map(|lump| measure.lump(lump).map(|(currency, sum)| (lump.at, currency, sum)));
+        let known = Curve::new(lumps, parts);
+        let asked = drawn.as_of.min(now);
+        let closed = |when: &dyn Fn(Date) -> Timestamp| {
+            let day = |(day, sums): (&Date, &_)| {
+                // A provider may bill a time ahead.
+                let at = when(*day).min(asked);
+                measure.closed(sums).map(move |(currency, sum)| (at, currency, sum)).collect::<Vec<_>>()
+            };
+            Curve::new(drawn.days.iter().flat_map(day), [])
+        };
+        let late = |day| {
+            let end = Period::day(day).end(&budget.zone);
+            end.saturating_sub(SignedDuration::from_millis(1)).expect("a duration can be taken from any time")
+        };
+        Past { measure, known, late: closed(&late), early: closed(&|day| start_of(day, &budget.zone)) }
+    }
+
+    fn end(&self) -> impl Iterator<Item = (Currency, Exact)> + '_ {
+        self.known.end().chain(self.late.end())
+    }
+
+    fn estimated(&self, drawn: &Drawn, spent: Decimal) -> Decimal {
+        // What the books were told since is never a provider's figure, nor is what is open.
+        let billed = self.measure.total(drawn.days.values().flat_map(|sums| self.measure.billed(sums)));
+        spent.checked_sub(billed.amount).unwrap_or(spent)
+    }
+
+    /// When the sum reached a line that is behind it. Where a credit took it back, one of those moments.
+    fn crossed_at(&self, line: Decimal) -> Option<Timestamp> {
+        let sum = |closed: &Curve, at: i64| self.measure.total(self.known.at(at).chain(closed.at(at))).amount;
+        let spans = [self.known.span(), self.late.span()].into_iter().flatten();
+        let (from, to) = spans.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)))?;
+        let at = first(from - 1, to, |at| sum(&self.late, at) >= line)?;
+        (sum(&self.early, at.as_millisecond() - 1) < line).then_some(at)
+    }
+
+    fn by_day(&self, zone: &jiff::tz::TimeZone, term: &Term, spent: Decimal, now: Timestamp) -> Vec<(Date, Decimal)> {
+        let of = |ms: i64| Timestamp::from_millisecond(ms).ok().map(|at| date_of(at, zone));
+        let began = [self.known.span(), self.early.span()].into_iter().flatten().map(|span| span.0).min();
+        let Some(from) = term.first.or_else(|| began.and_then(of)) else { return Vec::new() };
+        let end = term.to.filter(|to| *to <= now).map(|to| to.as_millisecond() - 1);
+        let last = end.and_then(of).unwrap_or_else(|| date_of(now, zone));
+        let days = Period { from, to: Period::day(last).to }.days();
+        let by_end = |day: Date| {
+            let end = Period::day(day).end(zone).as_millisecond();
+            match day == last {
+                true => (day, spent),
+                false => (day, self.measure.total(self.known.before(end).chain(self.late.before(end))).amount),
+            }
+        };
+        days.map(by_end).collect()
+    }
 }
 
-/// From one time to another, in milliseconds; 0 when they are reversed.
-fn ms(from: Timestamp, to: Timestamp) -> i64 {
-    (to.as_millisecond() - from.as_millisecond()).max(0)
-}
-
-/// What an hourly figure comes to in so many milliseconds.
-fn over(hourly: Decimal, ms: i64) -> Decimal {
-    hourly.saturating_mul(Decimal::from(ms)) / Decimal::from(MS_PER_HOUR)
-}
-
-/// How long an hourly figure needs for an amount, rounded up to a millisecond; `None` when it never comes to it.
-fn time_for(amount: Decimal, hourly: Decimal) -> Option<SignedDuration> {
-    let needed = amount.checked_mul(Decimal::from(MS_PER_HOUR))?.checked_div(hourly)?;
-    needed.ceil().to_i64().filter(|_| hourly > Decimal::ZERO).map(SignedDuration::from_millis)
-}
-
-/// The time that is still to come.
-struct Ahead {
+/// What is going to be spent in what is left of a term.
+struct Ahead<'a> {
+    measure: &'a Measure,
+    spent: Vec<(Currency, Exact)>,
+    running: Vec<(&'a Identity, Rate)>,
+    /// What runs, each up to its end where that is known.
+    curve: Curve,
     from: Timestamp,
-    to: Option<Timestamp>,
+    /// Not after `from` when nothing is left.
+    to: Timestamp,
 }
 
-impl Ahead {
-    /// When so much more is spent: what has an end burns up to it.
-    fn reaches(&self, mut rest: Decimal, burns: &[(&Running, Decimal)]) -> Option<Timestamp> {
-        let mut burn = burns.iter().fold(Decimal::ZERO, |sum, (_, burn)| sum.saturating_add(*burn));
-        let end = |(running, burn): &(&Running, Decimal)| Some((running.ends_at?.max(self.from), *burn));
-        let mut ends: Vec<(Timestamp, Decimal)> = burns.iter().filter_map(end).collect();
-        ends.sort();
-        let mut from = self.from;
-        ends.push((Timestamp::MAX, Decimal::ZERO));
-        for (end, less) in ends {
-            let at = time_for(rest, burn).and_then(|time| from.checked_add(time).ok());
-            if let Some(at) = at.filter(|at| *at <= end) {
-                return Some(at).filter(|at| self.to.is_none_or(|to| *at < to));
+impl<'a> Ahead<'a> {
+    fn new(
+        term: &Term,
+        inputs: &Inputs<'a>,
+        measure: &'a Measure,
+        spent: Vec<(Currency, Exact)>,
+        now: Timestamp,
+    ) -> Self {
+        let from = now.max(term.from);
+        let to = term.to.unwrap_or_else(|| now.saturating_add(FAR).unwrap_or(Timestamp::MAX));
+        let counted =
+            || inputs.running.iter().filter_map(|running| Some((running, measure.rate(running.terms, running.rate)?)));
+        let ends = counted().map(|(running, rate)| {
+            // What should have ended and still runs goes on.
+            let end = running.ends_at.filter(|at| *at > now).map_or(to, |at| at.min(to));
+            (rate, from, end)
+        });
+        let curve = Curve::new([], ends);
+        Ahead { measure, spent, running: counted().map(|(of, rate)| (of.identity, rate)).collect(), curve, from, to }
+    }
+
+    fn lasts(&self) -> bool {
+        self.from < self.to
+    }
+
+    fn burn(&self) -> Decimal {
+        let an_hour = |rate: Rate| (rate.currency, Exact::of_picos(rate.picos().into(), MS_PER_HOUR));
+        self.measure.total(self.running.iter().map(|(_, rate)| an_hour(*rate))).amount
+    }
+
+    fn forecast(&self) -> Decimal {
+        self.measure.total(self.curve.end().chain(self.spent.iter().copied())).amount
+    }
+
+    fn committed(&self) -> Decimal {
+        let rest = self.running.iter().map(|(_, rate)| self.rest(*rate));
+        self.measure.total(rest.chain(self.spent.iter().copied())).amount
+    }
+
+    /// What a rate comes to until the end.
+    fn rest(&self, rate: Rate) -> (Currency, Exact) {
+        (rate.currency, Exact::over(rate, self.from, self.to))
+    }
+
+    fn left_running(&self) -> Vec<(Identity, Decimal)> {
+        let mut left: Vec<(&Identity, Decimal)> = Vec::new();
+        for (identity, rate) in &self.running {
+            let (currency, sum) = self.rest(*rate);
+            let Some(amount) = self.measure.amount(currency, sum) else { continue };
+            match left.last_mut().filter(|(last, _)| last == identity) {
+                Some((_, sum)) => *sum = sum.saturating_add(amount),
+                None => left.push((identity, amount)),
             }
-            rest = rest.saturating_sub(over(burn, ms(from, end)));
-            (from, burn) = (end, burn.saturating_sub(less));
         }
-        None
+        left.retain(|(_, amount)| *amount > Decimal::ZERO);
+        left.sort_unstable_by(|one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(other.0)));
+        left.truncate(TOLD);
+        left.into_iter().map(|(identity, amount)| (identity.clone(), amount)).collect()
+    }
+
+    /// When a limit is reached that is still ahead; `None` when not before the end.
+    fn reaches(&self, limit: Decimal) -> Option<Timestamp> {
+        let sum = |at: i64| self.measure.total(self.curve.at(at).chain(self.spent.iter().copied())).amount;
+        first(self.from.as_millisecond(), self.to.as_millisecond() - 1, |at| sum(at) >= limit)
     }
 }
 
-/// When a sum that was `base` before came to each of some amounts, smallest first, by what was charged since; `None`
-/// for those that it never came to, or that were reached before.
-fn crossings(
-    base: Decimal,
-    measure: &Measure,
-    parts: &[Part<'_>],
-    lumps: &[&Lump],
-    lines: &[Decimal],
-) -> Vec<Option<Timestamp>> {
-    let mut found = vec![None; lines.len()];
-    // What changes when: the rate, and the sum at one stroke.
-    let mut changes: BTreeMap<Timestamp, (Decimal, Decimal)> = BTreeMap::new();
-    if lines.iter().all(|line| *line <= base) {
-        return found;
-    }
-    for part in parts.iter().filter(|part| part.terms.charge == Charge::Certain || measure.counts_prepaid(part)) {
-        let Some(rate) = measure.rate(part) else { continue };
-        changes.entry(part.from).or_default().0 += rate;
-        changes.entry(part.to).or_default().0 -= rate;
-    }
-    for lump in lumps.iter().filter(|lump| lump.terms.charge == Charge::Certain) {
-        if let Some(amount) = measure.lump(lump) {
-            changes.entry(lump.at).or_default().1 += amount;
-        }
-    }
-    let (mut level, mut rate, mut from) = (base, Decimal::ZERO, Timestamp::MIN);
-    for (at, (turn, jump)) in changes {
-        let before = level;
-        level = level.saturating_add(over(rate, if rate.is_zero() { 0 } else { ms(from, at) }));
-        for (line, found) in lines.iter().zip(&mut found) {
-            if found.is_some() || *line <= base {
-                continue;
-            }
-            if *line <= level {
-                *found = time_for(line.saturating_sub(before), rate).map(|time| (from + time).min(at));
-            } else if *line <= level.saturating_add(jump) {
-                *found = Some(at);
-            }
-        }
-        level = level.saturating_add(jump);
-        (rate, from) = (rate.saturating_add(turn), at);
-    }
-    found
-}
+#[cfg(test)]
+#[path = "standing_tests.rs"]
+mod tests;

@@ -31,7 +31,7 @@ impl Exact {
     }
 
     /// What a rate of so many units of 1e-12 an hour comes to in so many milliseconds.
-    pub(super) fn of_picos(picos: i128, ms: i64) -> Self {
+    pub fn of_picos(picos: i128, ms: i64) -> Self {
         Exact(picos.saturating_mul(i128::from(ms)))
     }
 

@@ -64,12 +64,7 @@ impl Exchange {
         (!joined.by.is_empty()).then_some(joined)
     }
 
-    /// The same rates, into another currency.
-    pub fn into_currency(&self, into: Currency) -> Self {
-        Exchange { into, rates: self.rates.clone() }
-    }
-
-    /// `None` without a rate for it.
+    /// An amount in the currency that sums are joined in; `None` without a rate for it, and beyond what a decimal holds.
     pub fn convert(&self, currency: Currency, amount: Decimal) -> Option<Decimal> {
         if currency == self.into {
             return Some(amount);

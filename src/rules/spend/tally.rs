@@ -133,6 +133,11 @@ impl Tally {
         self.summed.as_ref().map_or(&[], |summed| &summed.budgets)
     }
 
+    /// The number of the latest question that was answered; 0 before the first answer.
+    pub fn answered(&self) -> u64 {
+        self.answered
+    }
+
     /// What was added beyond that.
     pub fn beyond(&self) -> &Entries {
         &self.beyond
