@@ -280,9 +280,10 @@ mod tests {
             committed: None,
             left_running: Vec::new(),
             reaches: Some("2026-11-29T01:00:00Z".parse().unwrap()),
+            crossed: Vec::new(),
             by_day: Vec::new(),
         };
-        Listing::of(&Budgets { rules, standings: vec![Some(standing), None], as_of: Some(now) }, now)
+        Listing::of(&Budgets { rules, standings: vec![Some(standing), None], as_of: Some(now), ..Budgets::default() }, now)
     }
 
     #[test]
