@@ -26,7 +26,10 @@ fn table() -> String {
         (Place::Fleet, "in Fleet"),
         (Place::Lists, "in Fleet and Storage"),
         (Place::Spend, "in Spend"),
+        (Place::Budgets, "in Budgets"),
+        (Place::Alerts, "in Alerts"),
         (Place::Activity, "in Activity"),
+        (Place::Popup, "in the window of alerts"),
         (Place::Everywhere, "everywhere"),
         (Place::Plan, "in a plan"),
     ];

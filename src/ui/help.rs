@@ -29,6 +29,7 @@ pub fn paint(paint: &mut Paint, scene: &Scene, room: Rect, scroll: u16) -> u16 {
         (Place::Budgets, Word::Budgets),
         (Place::Alerts, Word::Alerts),
         (Place::Activity, Word::Activity),
+        (Place::Popup, Word::InThePopup),
         (Place::Plan, Word::InAPlan),
         (Place::Everywhere, Word::Everywhere),
     ] {

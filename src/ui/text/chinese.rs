@@ -122,6 +122,7 @@ pub fn word(word: Word) -> &'static str {
         Word::Help => "帮助",
         Word::InLists => "实例和存储",
         Word::InAPlan => "在确认窗口中",
+        Word::InThePopup => "弹出的告警",
         Word::Everywhere => "通用",
         Word::FilterHelp => "筛选：须满足每个条件；- 表示相反，| 表示或",
         Word::FilterWords => "词语",

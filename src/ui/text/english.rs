@@ -123,6 +123,7 @@ pub fn word(word: Word) -> &'static str {
         Word::Help => "Help",
         Word::InLists => "Fleet and Storage",
         Word::InAPlan => "In a plan",
+        Word::InThePopup => "Alerts that popped up",
         Word::Everywhere => "Everywhere",
         Word::FilterHelp => "Filter: every term must fit; - before one turns it round, | means or",
         Word::FilterWords => "words",

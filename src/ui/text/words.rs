@@ -131,6 +131,7 @@ words! {
     Help,
     InLists,
     InAPlan,
+    InThePopup,
     Everywhere,
     FilterHelp,
     FilterWords,
