@@ -5,6 +5,6 @@ mod book;
 mod limits;
 mod matter;
 
-pub use book::{Alert, Alerts, Finding, Stage, Told};
+pub use book::{Alert, Alerts, Finding, Stage, Told, worst_first};
 pub use limits::{Awake, Limits};
 pub use matter::{About, Kind, Matter, Money, Severity, Topic};

@@ -64,7 +64,8 @@ impl Exchange {
         (!joined.by.is_empty()).then_some(joined)
     }
 
-    fn convert(&self, currency: Currency, amount: Decimal) -> Option<Decimal> {
+    /// An amount in the currency that sums are joined in; `None` without a rate for it.
+    pub fn convert(&self, currency: Currency, amount: Decimal) -> Option<Decimal> {
         if currency == self.into {
             return Some(amount);
         }
