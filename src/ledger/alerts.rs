@@ -89,23 +89,23 @@ mod tests {
     use providers::money::{Currency, Rate};
 
     use super::*;
-    use crate::ledger::samples::Place;
+    use crate::ledger::samples::{folder, open};
     use crate::rules::alerts::{Alerts, Finding, Matter};
 
     #[test]
     fn what_has_ended_stays_ended_and_what_came_to_nothing_is_forgotten() {
-        let place = Place::new();
-        let mut ledger = place.open();
+        let folder = folder();
+        let mut ledger = open(&folder);
         let rate = Rate::from_picos(1, Currency::USD);
         let now = "2026-11-30T10:00:00Z".parse().unwrap();
         let mut book = Alerts::default();
         book.take(vec![Finding::now(Matter::Burn { burn: rate, limit: rate })], &|_| false, now);
-        let open = book.take_unkept();
-        ledger.keep_alerts(&open, &[]).unwrap();
+        let begun = book.take_unkept();
+        ledger.keep_alerts(&begun, &[]).unwrap();
         book.take(Vec::new(), &|_| false, now);
         let ended = book.take_unkept();
         ledger.keep_alerts(&ended, &[]).unwrap();
-        ledger.keep_alerts(&open, &[]).unwrap();
+        ledger.keep_alerts(&begun, &[]).unwrap();
         assert_eq!(ledger.alerts().unwrap(), ended);
         let nothing = Alert { fired_at: None, ..ended[0].clone() };
         ledger.keep_alerts(&[nothing], &[]).unwrap();

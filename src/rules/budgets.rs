@@ -3,6 +3,8 @@
 mod standing;
 mod term;
 
+use super::alerts::{Alerts, Finding};
+
 pub use standing::{Drawn, Inputs, Running, Standing, standing};
 pub use term::{Cycle, Term};
 
@@ -117,4 +119,10 @@ impl Scope {
             && self.instance.as_ref().is_none_or(|glob| is_instance && glob.matches(thing.name.unwrap_or_default()))
             && self.label.as_ref().is_none_or(|label| thing.labels.is_some_and(|labels| label.matches(labels)))
     }
+}
+
+/// STUB: written elsewhere; what a budget gives rise to.
+pub fn findings(budget: &Budget, standing: &Standing, alerts: &Alerts) -> Vec<Finding> {
+    let _ = (budget, standing, alerts);
+    Vec::new()
 }

@@ -355,7 +355,7 @@ fn polled(world: &mut World, name: &AccountName, asked_at: Timestamp, poll: Poll
     let consequences = world.fleet.absorb(name, poll, now);
     world.bright.retain(|_, since| now.duration_since(*since) < BRIGHT);
     for consequence in &consequences {
-        if let Consequence::Repriced(identity) = consequence {
+        if let Consequence::Repriced(identity, _) = consequence {
             world.bright.insert(identity.clone(), now);
         }
     }
@@ -393,7 +393,7 @@ fn follow(world: &World, name: &AccountName, consequences: Vec<Consequence>, ent
                     keep.storage.extend(world.fleet.storage.get(&identity).cloned());
                 }
             }
-            Consequence::Appeared(_) | Consequence::Gone(_) | Consequence::Repriced(_) => {}
+            Consequence::Appeared(_) | Consequence::Gone(_) | Consequence::Repriced(..) | Consequence::Turned(..) => {}
         }
     }
     effects.extend(keep.map(|keep| Effect::Keep(Box::new(keep))));
