@@ -1,12 +1,14 @@
 //! Budgets and alerts, as the collector knows them.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use providers::model::AccountName;
 
 use crate::rules::alerts::{Alerts, Finding, Limits};
 use crate::rules::budgets::{Budget, Standing};
 use crate::rules::dispatch::{Dispatch, Message};
-use std::collections::BTreeSet;
+use crate::rules::spend::Exchange;
 
 /// The budgets of the config, and how each stands.
 #[derive(Clone, Debug, Default)]
@@ -35,6 +37,8 @@ pub struct Alerting {
     pub dispatch: Dispatch,
     /// Accounts whose money comes by itself: that it ends is a note.
     pub topped_up: BTreeSet<AccountName>,
+    /// How sums of several currencies are joined.
+    pub exchange: Exchange,
     /// The host that messages name.
     pub host: String,
     /// A screen shows them: channels for whoever watches stay silent.

@@ -417,6 +417,21 @@ impl Fleet {
         attached_to_nothing && self.mounting(&known.identity).next().is_none()
     }
 
+    /// What a resource is certainly charged; `None` when it is not there any more.
+    pub fn rates_of(&self, identity: &Identity) -> Option<Vec<Rate>> {
+        let burn = match identity.kind {
+            ResourceKind::Instance => {
+                let known = self.instances.get(identity).filter(|known| !known.is_gone())?;
+                known.rates().certain()
+            }
+            ResourceKind::Storage => {
+                let known = self.storage.get(identity).filter(|known| !known.is_gone())?;
+                known.rates().certain()
+            }
+        };
+        Some(burn.rates().to_vec())
+    }
+
     /// Sums of all certain rates and of all that may be charged; prepaid instances stand in neither.
     pub fn burn(&self) -> Totals {
         let mut totals = Totals::of(self.instances.values(), self.storage.values(), &self.idle);

@@ -19,7 +19,9 @@ pub(super) fn tick(world: &mut World, now: Timestamp) -> Vec<Effect> {
         return Vec::new();
     }
     let age = world.alerting.looked_at.map(|at| now.duration_since(at));
-    if age.is_none_or(|age| !(SignedDuration::ZERO..LOOK).contains(&age)) {
+    let is_due = age.is_none_or(|age| !(SignedDuration::ZERO..LOOK).contains(&age));
+    // What happened is written down as soon as it is known.
+    if is_due || !world.alerting.events.is_empty() {
         world.alerting.looked_at = Some(now);
         budgets::bring_up_to_date(world, now);
         if world.collects() {
@@ -34,7 +36,7 @@ fn look(world: &mut World, now: Timestamp) {
     let found = findings::all(world, now);
     let alerting = &world.alerting;
     let mut alerts = alerting.alerts.clone();
-    let told = alerts.take(found, &|topic| findings::is_doubtful(world, topic), now);
+    let told = alerts.take(found, &|topic| findings::is_doubtful(world, topic, now), now);
     world.alerting.alerts = alerts;
     world.changed |= !told.is_empty();
     let alerting = &mut world.alerting;
@@ -63,16 +65,18 @@ pub(super) fn sent(world: &mut World, channel: &str, delivery: Delivery, now: Ti
 }
 
 /// What another process was told by a person is taken over.
-pub(super) fn recalled(world: &mut World, alerts: Vec<Alert>) {
+pub(super) fn recalled(world: &mut World, alerts: Vec<Alert>, now: Timestamp) {
     for alert in alerts {
         let own = &mut world.alerting.alerts;
-        let ours = own.get(&alert.topic).filter(|ours| ours.since == alert.since && ours.stage == Stage::Firing);
-        if ours.is_none() {
+        // What was seen stays seen, and a time that has come here is not waited for again.
+        let is_open = |ours: &&Alert| matches!(ours.stage, Stage::Firing | Stage::Snoozed { .. });
+        let ours = own.get(&alert.topic).filter(|ours| ours.since == alert.since).filter(is_open);
+        if ours.is_none_or(|ours| ours.stage == alert.stage) {
             continue;
         }
         match alert.stage {
             Stage::Acknowledged => own.acknowledge(&alert.topic),
-            Stage::Snoozed { until } => own.snooze(&alert.topic, until),
+            Stage::Snoozed { until } if until > now => own.snooze(&alert.topic, until),
             _ => continue,
         }
         world.changed = true;
@@ -97,3 +101,7 @@ pub(super) fn perform(state: &mut State, action: Action, now: Timestamp) -> Vec<
     let _ = (state, action, now);
     Vec::new()
 }
+
+#[cfg(test)]
+#[path = "alerts_tests.rs"]
+mod tests;
