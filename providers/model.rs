@@ -528,6 +528,22 @@ pub struct Repricing {
     pub ends_at: Option<Timestamp>,
 }
 
+/// What a provider does with a resource by itself when its account's money has run out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fate {
+    /// It is stopped, and its data is kept.
+    Stopped,
+    /// It is deleted with its data, at once.
+    Deleted,
+    /// It is stopped if it runs, and deleted after a time of grace unless somebody pays.
+    DeletedLater,
+    /// Nothing ends: it is billed afterwards.
+    GoesOn,
+    #[default]
+    Unknown,
+}
+
 /// A rented machine, container or pod, as one poll saw it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Instance {
@@ -558,6 +574,9 @@ pub struct Instance {
     pub repricing: Option<Repricing>,
     /// When the provider will end it by itself.
     pub ends_at: Option<Timestamp>,
+    /// What becomes of it when the account's money has run out.
+    #[serde(default)]
+    pub at_zero: Fate,
     pub usage: Option<Usage>,
     pub ssh: Option<SshEndpoint>,
     pub region: Option<String>,
@@ -625,6 +644,9 @@ pub struct StorageItem {
     pub created_at: Option<Timestamp>,
     pub region: Option<String>,
     pub labels: BTreeMap<String, String>,
+    /// What becomes of it when the account's money has run out.
+    #[serde(default)]
+    pub at_zero: Fate,
     pub delete: Offer,
     pub page: Option<String>,
 }

@@ -83,6 +83,7 @@ pub fn instance(n: usize, look: usize, now: Timestamp) -> Instance {
         granularity: Granularity::Exact,
         repricing: None,
         ends_at: None,
+        at_zero: Fate::Unknown,
         usage: (phase == Phase::Running).then_some(usage),
         ssh: SshEndpoint::new("root", "192.0.2.45", 22_022, true),
         region: Some("EU-SE-1".to_owned()),

@@ -296,6 +296,7 @@ fn instance(row: &wire::Instance, facts: &Facts) -> Instance {
         granularity: granularity(facts),
         repricing: None,
         ends_at: None,
+        at_zero: AT_ZERO,
         usage: None,
         ssh: ip.and_then(|ip| SshEndpoint::new(SSH_USER, ip, 22, true)),
         region: region(row.region.as_ref()),
@@ -450,6 +451,10 @@ fn attached(row: &wire::Instance) -> Vec<DataPlace> {
         .collect()
 }
 
+/// There is no balance: a card is charged afterwards, week by week (public-cloud/billing, read 2026). UNSURE: what becomes
+/// of instances when that fails is not stated.
+const AT_ZERO: Fate = Fate::GoesOn;
+
 fn file_system(row: &wire::FileSystem, users: &[Instance], facts: &Facts) -> StorageItem {
     let id = ResourceId::new(row.id.as_str());
     let name = clean_opt(row.name.as_deref());
@@ -476,6 +481,7 @@ fn file_system(row: &wire::FileSystem, users: &[Instance], facts: &Facts) -> Sto
         created_at: row.created,
         region: region(row.region.as_ref()),
         labels: Default::default(),
+        at_zero: AT_ZERO,
         page: Some(FILE_SYSTEMS_PAGE.to_owned()),
     }
 }

@@ -7,7 +7,9 @@ use super::graphql::Extra;
 use super::{offers, pod_page, wire};
 use crate::facts::Facts;
 use crate::gpu::Gpus;
-use crate::model::{Component, Granularity, Instance, Market, Phase, RateLine, Rates, Remark, ResourceId, SshEndpoint};
+use crate::model::{
+    Component, Fate, Granularity, Instance, Market, Phase, RateLine, Rates, Remark, ResourceId, SshEndpoint,
+};
 use crate::money::{Currency, Rate};
 use crate::text::clean_opt;
 use crate::usage::{GpuSample, Usage, UsageSource};
@@ -41,6 +43,7 @@ pub fn instance(pod: wire::Pod, extra: Option<&Extra>, facts: &Facts, now: Times
         granularity: Granularity::Exact,
         repricing: None,
         ends_at: None,
+        at_zero: at_zero(&pod),
         ssh: (phase == Phase::Running).then(|| ssh(&pod)).flatten(),
         region: clean_opt(pod.data_center_id.as_deref()),
         labels: Default::default(),
@@ -50,6 +53,16 @@ pub fn instance(pod: wire::Pod, extra: Option<&Extra>, facts: &Facts, now: Times
     };
     instance.offers = offers::of(&pod, state, &instance, extra, facts);
     instance
+}
+
+/// At zero all pods are stopped; those without a network volume are terminated, and their data is lost
+/// (accounts-billing/billing, read 2026-08-20). A volume disk of the pod's own saves nothing.
+fn at_zero(pod: &wire::Pod) -> Fate {
+    match &pod.mounts {
+        None => Fate::Unknown,
+        Some(_) if network_mounts(pod).next().is_some() => Fate::Stopped,
+        Some(_) => Fate::Deleted,
+    }
 }
 
 /// `status`, as documented in api-reference-v2, read 2026-08-20. `PROVISIONING` is being placed, `STARTING`

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::graphql::Extra;
 use super::*;
 use crate::model::{
-    Component, DataKind, Effect, Market, Offer, Phase, Rates, Refusal, Remark, Risk, SshEndpoint, StorageItem,
+    Component, DataKind, Effect, Fate, Market, Offer, Phase, Rates, Refusal, Remark, Risk, SshEndpoint, StorageItem,
 };
 use crate::money::{Currency, Rate};
 
@@ -494,6 +494,17 @@ fn a_volume_costs_by_its_tier_and_size() {
     {
         assert!(!unknown.rates.complete && unknown.rates.lines.is_empty());
     }
+}
+
+/// BAL-03.
+#[rstest]
+#[case::a_network_volume(json!({ "network": [{ "volumeId": "v1", "path": "/workspace" }] }), Fate::Stopped)]
+#[case::a_disk_of_its_own_saves_nothing(json!({ "persistent": { "size": 20, "path": "/workspace" } }), Fate::Deleted)]
+#[case::nothing(json!({}), Fate::Deleted)]
+#[case::not_told(json!(null), Fate::Unknown)]
+fn when_the_money_is_gone_a_pod_without_a_network_volume_is_deleted(#[case] mounts: Value, #[case] fate: Fate) {
+    assert_eq!(pod(json!({ "mounts": mounts })).at_zero, fate);
+    assert_eq!(volume("STANDARD", json!(100)).at_zero, Fate::DeletedLater);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use rust_decimal::Decimal;
 use super::{VOLUMES_PAGE, wire};
 use crate::facts::Facts;
 use crate::model::{
-    Attachment, Component, DataKind, DataPlace, Effect, Instance, Offer, Phase, Rates, Refusal, ResourceId, Risk,
+    Attachment, Component, DataKind, DataPlace, Effect, Fate, Instance, Offer, Phase, Rates, Refusal, ResourceId, Risk,
     StorageItem, StorageKind,
 };
 use crate::money::{Currency, Rate};
@@ -76,6 +76,8 @@ pub fn item(volume: wire::Volume, users: &Users, facts: &Facts) -> StorageItem {
         created_at: None,
         region: clean_opt(volume.data_center.as_deref()),
         labels: Default::default(),
+        // Network volumes follow the pods later if they cannot be paid (accounts-billing/billing, read 2026-08-20).
+        at_zero: Fate::DeletedLater,
         delete,
         page: Some(VOLUMES_PAGE.to_owned()),
     }

@@ -284,6 +284,7 @@ fn instance(machine: &Machine, state: State) -> Instance {
         granularity: Granularity::Exact,
         repricing: None,
         ends_at: off_since.zip(machine.release_after_off).and_then(|(off, after)| off.checked_add(after).ok()),
+        at_zero: Fate::Unknown,
         usage: None,
         ssh: Some(machine.endpoint.clone()),
         region: None,

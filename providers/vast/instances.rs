@@ -60,6 +60,7 @@ pub fn instance(row: &wire::Instance, facts: &Facts, now: Timestamp) -> Instance
         granularity: Granularity::Exact,
         repricing: None,
         ends_at,
+        at_zero: super::AT_ZERO,
         usage: (word(&row.actual_status) == Some("running")).then(|| usage(row, now)).flatten(),
         ssh: matches!(state.phase, Phase::Running | Phase::Stopping).then(|| ssh(row)).flatten(),
         region: clean_opt(row.geolocation.as_deref()),

@@ -45,8 +45,8 @@ use crate::error::{ErrorKind, Problem, ProviderError};
 use crate::facts::Facts;
 use crate::http::{Answer, Call, Failure, Http, Lane, Pages, Turn};
 use crate::model::{
-    Action, Attachment, Balance, BilledLine, Component, DataKind, DataPlace, Effect, Instance, Offer, Rates, Refusal,
-    Repricing, ResourceId, ResourceKind, Risk, StorageItem, StorageKind, Tenant,
+    Action, Attachment, Balance, BilledLine, Component, DataKind, DataPlace, Effect, Fate, Instance, Offer, Rates,
+    Refusal, Repricing, ResourceId, ResourceKind, Risk, StorageItem, StorageKind, Tenant,
 };
 use crate::money::{Currency, Money, Rate};
 use crate::provider::{Accepted, Access, Ask, BilledFor, Capabilities, Entry, Found, Part, Poll, Provider, Reading};
@@ -456,6 +456,11 @@ fn tenant(answer: &Answer) -> Reading<Tenant> {
     }
 }
 
+/// At zero or below instances are stopped, and disks go on being charged. Without a saved card that can be charged,
+/// instances and volumes are destroyed after a grace that depends on what the account spends a day (guides: billing, read
+/// 2026-08-07). Whether there is such a card is not told, UNSURE.
+const AT_ZERO: Fate = Fate::DeletedLater;
+
 /// A volume is charged until it is deleted, whatever becomes of the instances that mount it.
 fn volume(row: &wire::Volume) -> StorageItem {
     let users = row.instances.as_deref().unwrap_or_default();
@@ -486,6 +491,7 @@ fn volume(row: &wire::Volume) -> StorageItem {
         created_at: row.start_date.and_then(instances::moment),
         region: clean_opt(row.geolocation.as_deref()),
         labels: BTreeMap::new(),
+        at_zero: AT_ZERO,
         delete: match &attachment {
             Attachment::To(ids) if ids.is_empty() => deletion(contents, Vec::new()),
             Attachment::Unknown => deletion(contents, vec![Risk::UseUnknown]),

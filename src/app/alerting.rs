@@ -65,6 +65,8 @@ pub struct Alerting {
     pub dispatch: Dispatch,
     /// Accounts whose money comes by itself: that it ends is a note.
     pub topped_up: BTreeSet<AccountName>,
+    /// How sums of several currencies are joined.
+    pub exchange: Exchange,
     /// The host that messages name.
     pub host: String,
     /// A screen shows them: channels for whoever watches stay silent.

@@ -7,6 +7,7 @@ mod budgets;
 mod deeds;
 mod figures;
 mod findings;
+mod happened;
 mod keys;
 mod mouse;
 mod popup;

@@ -283,7 +283,10 @@ mod tests {
             crossed: Vec::new(),
             by_day: Vec::new(),
         };
-        Listing::of(&Budgets { rules, standings: vec![Some(standing), None], as_of: Some(now), ..Budgets::default() }, now)
+        Listing::of(
+            &Budgets { rules, standings: vec![Some(standing), None], as_of: Some(now), ..Budgets::default() },
+            now,
+        )
     }
 
     #[test]

@@ -119,6 +119,7 @@ impl Setup {
         world.alerting.limits = self.config.limits.clone();
         let topped_up = self.config.accounts.iter().filter(|account| account.auto_topup);
         world.alerting.topped_up = topped_up.map(|account| account.name.clone()).collect();
+        world.alerting.exchange = self.config.exchange();
         world.alerting.host.clone_from(&owner.host);
         world.alerting.on_screen = matches!(kind, Kind::Screen | Kind::Demo);
         world.alerting.heedless = matches!(kind, Kind::OneShot | Kind::Probe | Kind::Act);

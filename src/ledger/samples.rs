@@ -80,6 +80,7 @@ pub fn instance(id: &str) -> Instance {
         granularity: Granularity::Exact,
         repricing: None,
         ends_at: None,
+        at_zero: Fate::Unknown,
         usage: Some(Usage {
             gpus: vec![GpuSample { index: 0, utilization: Some(0.97), ..GpuSample::default() }],
             cpu: Some(0.4),
@@ -114,6 +115,7 @@ pub fn known_volume(id: &str) -> Known<StorageItem> {
         created_at: None,
         region: None,
         labels: Default::default(),
+        at_zero: Fate::Unknown,
         delete: Offer::Yes(effect()),
         page: None,
     };

@@ -85,6 +85,8 @@ pub trait Row: Clone + PartialEq {
     fn created_at(&self) -> Option<Timestamp>;
     fn set_created_at(&mut self, created_at: Option<Timestamp>);
     fn rates(&self) -> &Rates;
+    /// `None` for what has none.
+    fn phase(&self) -> Option<Phase>;
     /// The provider lists it, and says itself that it is no more.
     fn has_ended(&self) -> bool;
     /// Takes over when it ended from the row that says so.
@@ -114,6 +116,9 @@ impl Row for Instance {
     }
     fn rates(&self) -> &Rates {
         &self.rates
+    }
+    fn phase(&self) -> Option<Phase> {
+        Some(self.phase)
     }
     fn has_ended(&self) -> bool {
         self.phase == Phase::Gone
@@ -152,6 +157,9 @@ impl Row for StorageItem {
     }
     fn rates(&self) -> &Rates {
         &self.rates
+    }
+    fn phase(&self) -> Option<Phase> {
+        None
     }
     fn has_ended(&self) -> bool {
         false
@@ -304,8 +312,10 @@ pub enum Consequence {
     Gone(Identity),
     /// A row is not what the ledger last wrote down.
     Changed(Identity),
-    /// It costs something else than before.
-    Repriced(Identity),
+    /// It costs something else than before, and what that was.
+    Repriced(Identity, Rates),
+    /// An instance is in another phase than this one, in which it was.
+    Turned(Identity, Phase),
 }
 
 impl Consequence {
@@ -315,7 +325,8 @@ impl Consequence {
             | Consequence::Appeared(identity)
             | Consequence::Gone(identity)
             | Consequence::Changed(identity)
-            | Consequence::Repriced(identity) => identity,
+            | Consequence::Repriced(identity, _)
+            | Consequence::Turned(identity, _) => identity,
         }
     }
 }
@@ -404,6 +415,21 @@ impl Fleet {
     pub fn is_unattached(&self, known: &Known<StorageItem>) -> bool {
         let attached_to_nothing = matches!(&known.row.attachment, Attachment::To(ids) if ids.is_empty());
         attached_to_nothing && self.mounting(&known.identity).next().is_none()
+    }
+
+    /// What a resource is certainly charged; `None` when it is not there any more.
+    pub fn rates_of(&self, identity: &Identity) -> Option<Vec<Rate>> {
+        let burn = match identity.kind {
+            ResourceKind::Instance => {
+                let known = self.instances.get(identity).filter(|known| !known.is_gone())?;
+                known.rates().certain()
+            }
+            ResourceKind::Storage => {
+                let known = self.storage.get(identity).filter(|known| !known.is_gone())?;
+                known.rates().certain()
+            }
+        };
+        Some(burn.rates().to_vec())
     }
 
     /// Sums of all certain rates and of all that may be charged; prepaid instances stand in neither.
@@ -824,7 +850,8 @@ impl<T: Row> Table<T> for BTreeMap<Identity, Known<T>> {
         let back = known.is_gone();
         let changed = known.row.differs(&mut row) || known.missing_since.is_some() || back;
         let repriced = changed && !back && known.row.rates() != row.rates();
-        known.row = row;
+        let turned = changed && !back && known.row.phase() != row.phase();
+        let before = std::mem::replace(&mut known.row, row);
         known.last_seen = now;
         known.missing_since = None;
         known.absences = 0;
@@ -833,7 +860,10 @@ impl<T: Row> Table<T> for BTreeMap<Identity, Known<T>> {
             consequences.push(Consequence::Appeared(identity.clone()));
         }
         if repriced {
-            consequences.push(Consequence::Repriced(identity.clone()));
+            consequences.push(Consequence::Repriced(identity.clone(), before.rates().clone()));
+        }
+        if let Some(phase) = before.phase().filter(|_| turned) {
+            consequences.push(Consequence::Turned(identity.clone(), phase));
         }
         if changed {
             consequences.push(Consequence::Changed(identity));

@@ -665,7 +665,8 @@ fn usage_alone_is_no_change_worth_writing_down() {
     let usage = fleet.instances[&identity("team", "a")].row.usage.clone().unwrap();
     assert_eq!(usage.gpus[0].utilization, Some(0.75));
     let stopped = fleet.poll("team", listed(vec![instance("a", Phase::Stopped, "1")]), at("10:00:30"));
-    assert_eq!(stopped, [Consequence::Changed(identity("team", "a"))]);
+    let a = identity("team", "a");
+    assert_eq!(stopped, [Consequence::Turned(a.clone(), Phase::Running), Consequence::Changed(a)]);
 }
 
 #[test]

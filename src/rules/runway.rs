@@ -5,7 +5,7 @@ use providers::model::AccountName;
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
 
-use super::fleet::{Account, AsOf, Fleet};
+use super::fleet::{Account, AsOf, Fleet, Totals};
 
 /// The end of an account's cash at its present burn.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,8 +23,12 @@ pub struct Runway {
 /// is not known or could not be read again, when the account is billed afterwards, and when nothing burns.
 /// Vouchers are no runway.
 pub fn runway(fleet: &Fleet, account: &Account) -> Option<Runway> {
+    runway_at(account, &fleet.burn_of(&account.name))
+}
+
+/// The same for whoever has the account's sums at hand.
+pub fn runway_at(account: &Account, totals: &Totals) -> Option<Runway> {
     let AsOf { value: balance, as_of } = account.balance.as_ref().filter(|_| account.balance_error.is_none())?;
-    let totals = fleet.burn_of(&account.name);
     let burn = totals.burn.of(balance.cash.currency);
     if burn.is_zero() {
         return None;

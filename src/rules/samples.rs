@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use providers::error::{ErrorKind, ProviderError, RequestLine};
 use providers::gpu::Gpus;
 use providers::model::{
-    AccountName, Attachment, Balance, Component, DataKind, DataPlace, Effect, Granularity, Identity, Instance, Market,
-    Offer, Offers, Phase, Rates, Refusal, ResourceKind, StorageItem, StorageKind, Tenant,
+    AccountName, Attachment, Balance, Component, DataKind, DataPlace, Effect, Fate, Granularity, Identity, Instance,
+    Market, Offer, Offers, Phase, Rates, Refusal, ResourceKind, StorageItem, StorageKind, Tenant,
 };
 use providers::money::{Currency, Money, Rate};
 use providers::provider::{Part, Poll, Reading};
@@ -61,6 +61,7 @@ pub fn instance(id: &str, phase: Phase, hourly: &str) -> Instance {
         granularity: Granularity::Exact,
         repricing: None,
         ends_at: None,
+        at_zero: Fate::Unknown,
         usage: None,
         ssh: None,
         region: None,
@@ -88,6 +89,7 @@ pub fn volume(id: &str, hourly: &str, users: &[&str]) -> StorageItem {
         created_at: None,
         region: None,
         labels: BTreeMap::new(),
+        at_zero: Fate::Unknown,
         delete: Offer::Yes(effect("0", vec![disk(DataKind::Contents)])),
         page: None,
     }

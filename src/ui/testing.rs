@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use providers::error::{ErrorKind, ProviderError, RequestLine};
 use providers::gpu::Gpus;
 use providers::model::{
-    AccountName, Balance, Component, DataKind, DataPlace, Effect as Deed, Instance, Market, Offer, Offers, Phase,
+    AccountName, Balance, Component, DataKind, DataPlace, Effect as Deed, Fate, Instance, Market, Offer, Offers, Phase,
     Rates, Refusal, ResourceId, Risk, StorageItem,
 };
 use providers::money::{Currency, Money, Rate};
@@ -392,6 +392,7 @@ pub fn instance(id: &str, name: &str, gpu: &str, count: u32, compute: Rate, disk
         granularity: providers::model::Granularity::Exact,
         repricing: None,
         ends_at: None,
+        at_zero: Fate::Unknown,
         usage: None,
         ssh: None,
         region: Some("US, TX".to_owned()),

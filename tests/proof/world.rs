@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use providers::model::{
-    Attachment, Component, Granularity, Instance, Market, Offer, Offers, Phase, Rates, Refusal, StorageItem,
+    Attachment, Component, Fate, Granularity, Instance, Market, Offer, Offers, Phase, Rates, Refusal, StorageItem,
     StorageKind,
 };
 use providers::money::{Currency, Rate};
@@ -314,6 +314,7 @@ impl Thing {
                 created_at: time(self.states[0].from),
                 region: None,
                 labels: BTreeMap::new(),
+                at_zero: Fate::Unknown,
                 delete: Offer::No(Refusal::NotOffered),
                 page: None,
             })));
@@ -348,6 +349,7 @@ impl Thing {
             stopped_at: time(since).filter(|_| self.tells && life != Life::On),
             granularity: Granularity::Exact,
             ends_at: None,
+            at_zero: Fate::Unknown,
             usage: None,
             ssh: None,
             region: None,

@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use providers::error::{ErrorKind, ProviderError, RequestLine};
 use providers::gpu::Gpus;
 use providers::model::{
-    Attachment, Component, DataKind, DataPlace, Effect as Deed, Identity, Instance, Market, Offer, Offers, Phase,
+    Attachment, Component, DataKind, DataPlace, Effect as Deed, Fate, Identity, Instance, Market, Offer, Offers, Phase,
     Rates, Refusal, ResourceKind, StorageItem, StorageKind,
 };
 use providers::money::{Currency, Rate};
@@ -69,6 +69,7 @@ pub fn instance(id: &str, phase: Phase, hourly: &str) -> Instance {
         granularity: providers::model::Granularity::Exact,
         repricing: None,
         ends_at: None,
+        at_zero: Fate::Unknown,
         usage: None,
         ssh: None,
         region: None,
@@ -110,6 +111,7 @@ pub fn volume(id: &str) -> StorageItem {
         rates: Rates::known().with(Component::Storage, usd("0.01")),
         created_at: Some("2026-09-30T00:00:00Z".parse().unwrap()),
         labels: BTreeMap::new(),
+        at_zero: Fate::Unknown,
         delete: Offer::Yes(Deed { rates_after: Rates::known(), lost, ..Deed::default() }),
         page: None,
     }

@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{budgets, findings};
+use super::findings;
 use crate::app::effect::Effect;
 use crate::app::event::Intent;
 use crate::app::state::World;
@@ -17,13 +17,17 @@ pub(super) fn tick(world: &mut World, now: Timestamp) -> Vec<Effect> {
     if !world.remembered {
         return Vec::new();
     }
+    if !world.collects() || world.alerting.heedless {
+        // It is for who collects to tell.
+        world.alerting.events.clear();
+        return write_down(world, Vec::new(), now);
+    }
     let age = world.alerting.looked_at.map(|at| now.duration_since(at));
-    if age.is_none_or(|age| !(SignedDuration::ZERO..LOOK).contains(&age)) {
+    let is_due = age.is_none_or(|age| !(SignedDuration::ZERO..LOOK).contains(&age));
+    // What happened is written down as soon as it is known.
+    if is_due || !world.alerting.events.is_empty() {
         world.alerting.looked_at = Some(now);
-        budgets::bring_up_to_date(world, now);
-        if world.collects() && !world.alerting.heedless {
-            look(world, now);
-        }
+        look(world, now);
     }
     write_down(world, Vec::new(), now)
 }
@@ -33,7 +37,7 @@ fn look(world: &mut World, now: Timestamp) {
     let found = findings::all(world, now);
     let alerting = &world.alerting;
     let mut alerts = alerting.alerts.clone();
-    let told = alerts.take(found, &|topic| findings::is_doubtful(world, topic), now);
+    let told = alerts.take(found, &|topic| findings::is_doubtful(world, topic, now), now);
     world.alerting.alerts = alerts;
     world.changed |= !told.is_empty();
     let alerting = &mut world.alerting;
@@ -70,16 +74,18 @@ pub(super) fn sent(world: &mut World, channel: &str, delivery: Delivery, now: Ti
 }
 
 /// What another process was told by a person is taken over.
-pub(super) fn recalled(world: &mut World, alerts: Vec<Alert>) {
+pub(super) fn recalled(world: &mut World, alerts: Vec<Alert>, now: Timestamp) {
     for alert in alerts {
         let own = &mut world.alerting.alerts;
-        let ours = own.get(&alert.topic).filter(|ours| ours.since == alert.since && ours.stage == Stage::Firing);
-        if ours.is_none() {
+        // What was seen stays seen, and a time that has come here is not waited for again.
+        let is_open = |ours: &&Alert| matches!(ours.stage, Stage::Firing | Stage::Snoozed { .. });
+        let ours = own.get(&alert.topic).filter(|ours| ours.since == alert.since).filter(is_open);
+        if ours.is_none_or(|ours| ours.stage == alert.stage) {
             continue;
         }
         match alert.stage {
             Stage::Acknowledged => own.acknowledge(&alert.topic),
-            Stage::Snoozed { until } => own.snooze(&alert.topic, until),
+            Stage::Snoozed { until } if until > now => own.snooze(&alert.topic, until),
             _ => continue,
         }
         world.changed = true;
@@ -98,3 +104,7 @@ pub(super) fn intend(world: &mut World, intent: &Intent, now: Timestamp) -> Vec<
     }
     write_down(world, Vec::new(), now)
 }
+
+#[cfg(test)]
+#[path = "alerts_tests.rs"]
+mod tests;

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use providers::model::{AccountName, Identity, ResourceKind};
 use providers::provider::{Part, Poll};
 
-use super::{alerts, budgets, spend, usage, waste};
+use super::{alerts, budgets, happened, spend, usage, waste};
 use crate::app::effect::Effect;
 use crate::app::event::{Intent, WorldEvent};
 use crate::app::message::Msg;
@@ -65,6 +65,7 @@ pub fn update(world: &mut World, event: WorldEvent, now: Timestamp) -> Vec<Effec
                 // An error proves nothing: the next list asks again.
                 Err(_) => Vec::new(),
             };
+            happened::note(world, happened::Before::of(world, &identity.account), &consequences, now);
             let entries = spend::single(world, &consequences, now);
             let mut effects = follow(world, &identity.account, consequences, entries);
             if let Some(op) = op {
@@ -85,7 +86,7 @@ pub fn update(world: &mut World, event: WorldEvent, now: Timestamp) -> Vec<Effec
         WorldEvent::Stream { identity, number, told } => usage::told(world, &identity, number, told, now),
         WorldEvent::UsageRecalled { entries, rest, peaks } => usage::recalled(world, &entries, rest, peaks, now),
         WorldEvent::AlertsRecalled(alerts) => {
-            alerts::recalled(world, alerts);
+            alerts::recalled(world, alerts, now);
             vec![]
         }
         WorldEvent::MessagesRecalled(messages) => {
@@ -115,8 +116,10 @@ pub fn update(world: &mut World, event: WorldEvent, now: Timestamp) -> Vec<Effec
     if world.remembered {
         budgets::bring_up_to_date(world, now);
     }
-    effects.extend(alerts::tick(world, now));
-    effects
+    // What happened is told in the ledger before the rows are that say so: else a crash between would hide it for ever.
+    let mut first = alerts::tick(world, now);
+    first.append(&mut effects);
+    first
 }
 
 impl World {
@@ -307,6 +310,8 @@ fn collector_known(world: &mut World, collector: Collector, now: Timestamp) -> V
 fn give_up(world: &mut World, now: Timestamp) -> Vec<Effect> {
     world.collector = None;
     world.remembered = false;
+    // Whoever collects next finds out by itself.
+    world.alerting.events.clear();
     leave(world, now)
 }
 
@@ -357,6 +362,7 @@ fn polled(world: &mut World, name: &AccountName, asked_at: Timestamp, poll: Poll
         Some((rows, in_doubt, account.balance.clone(), account.balance_error.clone(), account.problems.clone()))
     };
     let before = basis(world);
+    let known_before = happened::Before::of(world, name);
     let in_pieces = matches!(poll.instances, Part::Pieces { .. });
     let kinds = [
         (ResourceKind::Instance, matches!(poll.instances, Part::Listed { .. })),
@@ -365,10 +371,11 @@ fn polled(world: &mut World, name: &AccountName, asked_at: Timestamp, poll: Poll
     let consequences = world.fleet.absorb(name, poll, now);
     world.bright.retain(|_, since| now.duration_since(*since) < BRIGHT);
     for consequence in &consequences {
-        if let Consequence::Repriced(identity) = consequence {
+        if let Consequence::Repriced(identity, _) = consequence {
             world.bright.insert(identity.clone(), now);
         }
     }
+    happened::note(world, known_before, &consequences, now);
     world.changed |= !consequences.is_empty() || !watched.is_empty() || before != basis(world);
     let mut effects = usage::looked(world, name, now);
     // What was not taken in, of another tenant for instance, is no look.
@@ -403,7 +410,7 @@ fn follow(world: &World, name: &AccountName, consequences: Vec<Consequence>, ent
                     keep.storage.extend(world.fleet.storage.get(&identity).cloned());
                 }
             }
-            Consequence::Appeared(_) | Consequence::Gone(_) | Consequence::Repriced(_) => {}
+            Consequence::Appeared(_) | Consequence::Gone(_) | Consequence::Repriced(..) | Consequence::Turned(..) => {}
         }
     }
     effects.extend(keep.map(|keep| Effect::Keep(Box::new(keep))));
@@ -609,6 +616,7 @@ fn carry_out(world: &mut World, op: OpId, orders: Vec<Order>, now: Timestamp) ->
             Order::Look => effects.push(Effect::Lookup { op: Some(op), identity: identity.clone() }),
             Order::Released => {
                 let consequences = world.fleet.released(&identity, now);
+                happened::note(world, happened::Before::of(world, &identity.account), &consequences, now);
                 let entries = spend::single(world, &consequences, now);
                 effects.extend(follow(world, &identity.account, consequences, entries));
             }

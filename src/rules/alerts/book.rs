@@ -1,11 +1,14 @@
 //! The book of alerts: each from its first sign to its end, told once.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
+use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 
-use super::{Matter, Topic};
+use super::{Kind, Matter, Topic};
+use crate::rules::spend::Exchange;
 
 /// How often what repeats is told again.
 const REPEAT: SignedDuration = SignedDuration::from_hours(1);
@@ -18,11 +21,12 @@ const RECENT: usize = 200;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
     pub matter: Matter,
-    /// False when it is no longer so, but so nearly that an alert about it goes on: it begins none.
+    /// False when it is no longer so, but so nearly, or since so shortly, that an alert about it goes on: it begins
+    /// none.
     pub holds: bool,
     /// It must have been so for this long before it is told.
     pub after: SignedDuration,
-    /// It is noted without being told: what was there at first sight, for instance.
+    /// It is noted without being told.
     pub quiet: bool,
 }
 
@@ -30,6 +34,16 @@ impl Finding {
     /// Told at once.
     pub fn now(matter: Matter) -> Self {
         Finding { matter, holds: true, after: SignedDuration::ZERO, quiet: false }
+    }
+
+    /// Told when it has been so for a time.
+    pub fn after(matter: Matter, after: SignedDuration) -> Self {
+        Finding { after, ..Finding::now(matter) }
+    }
+
+    /// No longer so, and not surely over.
+    pub fn eased(matter: Matter) -> Self {
+        Finding { holds: false, ..Finding::now(matter) }
     }
 }
 
@@ -40,7 +54,7 @@ pub enum Stage {
     /// It has shown itself, and is not told yet.
     Pending,
     Firing,
-    /// Somebody has seen it.
+    /// Somebody has seen it, or it was noted without being told.
     Acknowledged,
     /// It is told again when that time has come, if it still is so.
     Snoozed {
@@ -81,22 +95,26 @@ pub struct Alerts {
     open: BTreeMap<Topic, Alert>,
     /// The newest first.
     ended: Vec<Alert>,
-    /// What is not written down yet.
-    unkept: Vec<Alert>,
+    /// Open ones that are no longer so, and since when. Begins anew with the program.
+    eased: BTreeMap<Topic, Timestamp>,
+    /// What is not written down yet: open ones, and those that ended.
+    unkept: BTreeSet<Topic>,
+    unkept_ends: Vec<Alert>,
 }
 
 impl Alerts {
     /// What the ledger knew.
     pub fn remember(&mut self, alerts: Vec<Alert>) {
-        self.open.clear();
-        self.ended.clear();
+        *self = Alerts::default();
         for alert in alerts {
             match alert.stage {
                 Stage::Resolved { .. } => self.ended.push(alert),
+                // Of one topic the latest is the one that counts.
+                _ if self.open.get(&alert.topic).is_some_and(|known| known.since > alert.since) => {}
                 _ => drop(self.open.insert(alert.topic.clone(), alert)),
             }
         }
-        self.ended.sort_by_key(|alert| std::cmp::Reverse(alert.since));
+        self.ended.sort_by_key(|alert| Reverse(alert.ended_at()));
         self.ended.truncate(RECENT);
     }
 
@@ -120,61 +138,100 @@ impl Alerts {
         &self.ended
     }
 
-    /// What is to be told to people now and was not seen: the popup's list.
+    /// What is so now, was told to people and seen by nobody: what a popup lists and the header counts.
     pub fn calling(&self) -> impl Iterator<Item = &Alert> {
-        self.open.values().filter(|alert| alert.stage == Stage::Firing)
+        self.open.values().filter(|alert| alert.stage == Stage::Firing && !self.eased.contains_key(&alert.topic))
     }
 
     /// Takes in what was found. A topic that is not among it has ended, unless `doubtful` says that nobody knows.
     pub fn take(&mut self, found: Vec<Finding>, doubtful: &dyn Fn(&Topic) -> bool, now: Timestamp) -> Vec<Told> {
+        self.follow_clock(now);
         let mut told = Vec::new();
-        let mut seen = std::collections::BTreeSet::new();
+        let mut seen = BTreeSet::new();
         for finding in found {
             let topic = finding.matter.topic();
-            seen.insert(topic.clone());
-            self.find(topic, finding, now, &mut told);
+            self.find(&topic, finding, now, &mut told);
+            seen.insert(topic);
         }
-        let over: Vec<Topic> = self
-            .open
-            .values()
-            .filter(|alert| !seen.contains(&alert.topic))
-            .filter(|alert| match alert.matter.is_event() {
-                true => alert.stage == Stage::Acknowledged || now.duration_since(alert.since) >= EVENT_STAYS,
-                false => !doubtful(&alert.topic),
-            })
-            .map(|alert| alert.topic.clone())
-            .collect();
-        over.iter().for_each(|topic| told.extend(self.end(topic, now)));
+        let untold: Vec<Topic> = self.open.keys().filter(|topic| !seen.contains(*topic)).cloned().collect();
+        for topic in untold {
+            let Some(alert) = self.open.get(&topic) else { continue };
+            if alert.matter.is_event() {
+                self.let_event_go_on(&topic, now, &mut told);
+            } else if !doubtful(&topic) {
+                self.end(&topic, now, &mut told);
+            }
+        }
         told
     }
 
-    fn find(&mut self, topic: Topic, finding: Finding, now: Timestamp, told: &mut Vec<Told>) {
-        let Finding { matter, holds, after, quiet } = finding;
-        let Some(alert) = self.open.get_mut(&topic) else {
-            if !holds {
-                return;
+    /// A clock that was set back makes nobody wait for the time that it said before.
+    fn follow_clock(&mut self, now: Timestamp) {
+        for alert in self.open.values_mut() {
+            let Some(told_at) = alert.told_at.filter(|told_at| *told_at > now) else { continue };
+            if let Stage::Snoozed { until } = &mut alert.stage {
+                *until =
+                    now.saturating_add(until.duration_since(told_at)).expect("a duration can be added to any time");
             }
-            let stage = if quiet { Stage::Acknowledged } else { Stage::Pending };
-            let alert = Alert { topic: topic.clone(), matter, stage, since: now, fired_at: None, told_at: None };
-            self.open.insert(topic.clone(), alert);
-            self.fire_when_due(&topic, after, now, told);
-            self.keep(&topic);
-            return;
+            alert.told_at = Some(now);
+            self.unkept.insert(alert.topic.clone());
+        }
+        self.eased.values_mut().for_each(|since| *since = (*since).min(now));
+    }
+
+    fn find(&mut self, topic: &Topic, finding: Finding, now: Timestamp, told: &mut Vec<Told>) {
+        let Finding { matter, holds, after, quiet } = finding;
+        let is_over = |alert: &Alert| match alert.stage {
+            Stage::Pending => !holds || alert.since > now,
+            // It has happened again.
+            Stage::Acknowledged => alert.matter.is_event() && alert.fired_at.is_some(),
+            _ => false,
         };
-        if !holds && alert.stage == Stage::Pending {
-            self.open.remove(&topic);
-            return;
+        if self.open.get(topic).is_some_and(is_over) {
+            self.end(topic, now, told);
         }
-        if holds {
-            alert.matter = matter;
+        if !holds {
+            return self.ease(topic, now, told);
         }
-        self.fire_when_due(&topic, after, now, told);
+        self.eased.remove(topic);
+        if let Some(alert) = self.open.get_mut(topic) {
+            // Several prices in a row are one change from the first to the last.
+            alert.matter = match (&alert.matter, matter) {
+                (Matter::Repriced { before, .. }, Matter::Repriced { identity, name, after, .. }) => {
+                    Matter::Repriced { identity, name, before: before.clone(), after }
+                }
+                (_, matter) => matter,
+            };
+        } else {
+            let alert = self.begin(topic, matter, now);
+            self.open.insert(topic.clone(), alert);
+            self.unkept.insert(topic.clone());
+        }
+        let Some(alert) = self.open.get_mut(topic) else { return };
+        let stage = match alert.stage {
+            _ if quiet => Stage::Acknowledged,
+            // Noted quietly, and now it is worth a word.
+            Stage::Acknowledged if alert.fired_at.is_none() => Stage::Pending,
+            stage => stage,
+        };
+        if alert.stage != stage {
+            alert.stage = stage;
+            self.unkept.insert(topic.clone());
+        }
+        self.fire_when_due(topic, after, now, told);
+    }
+
+    fn begin(&self, topic: &Topic, matter: Matter, now: Timestamp) -> Alert {
+        // After the clock was set back, one that ended may have begun at this very moment.
+        let taken = self.ended.iter().filter(|alert| alert.since >= now && alert.topic == *topic);
+        let since = taken.map(|alert| alert.since + SignedDuration::from_micros(1)).max().unwrap_or(now);
+        Alert { topic: topic.clone(), matter, stage: Stage::Pending, since, fired_at: None, told_at: None }
     }
 
     fn fire_when_due(&mut self, topic: &Topic, after: SignedDuration, now: Timestamp, told: &mut Vec<Told>) {
         let Some(alert) = self.open.get_mut(topic) else { return };
         let due = match alert.stage {
-            Stage::Pending => now.duration_since(alert.since) >= after,
+            Stage::Pending => now.duration_since(alert.since) >= after || after.is_zero(),
             Stage::Snoozed { until } => now >= until,
             Stage::Firing => alert.matter.repeats() && alert.told_at.is_some_and(|at| now.duration_since(at) >= REPEAT),
             Stage::Acknowledged | Stage::Resolved { .. } => false,
@@ -184,21 +241,47 @@ impl Alerts {
             alert.fired_at = alert.fired_at.or(Some(now));
             alert.told_at = Some(now);
             told.push(Told::Fired(alert.clone()));
-            self.keep(topic);
+            self.unkept.insert(topic.clone());
         }
     }
 
-    fn end(&mut self, topic: &Topic, now: Timestamp) -> Option<Told> {
-        let mut alert = self.open.remove(topic)?;
-        let was_told = alert.fired_at.is_some();
+    /// It is no longer so: it goes on for as long as its kind needs to be surely over.
+    fn ease(&mut self, topic: &Topic, now: Timestamp, told: &mut Vec<Told>) {
+        if !self.open.contains_key(topic) {
+            return;
+        }
+        let since = *self.eased.entry(topic.clone()).or_insert(now);
+        if topic.kind.settles().is_some_and(|settles| now.duration_since(since) >= settles) {
+            self.end(topic, now, told);
+        }
+    }
+
+    /// An event happens once: it is open until it was seen, or for a day, and is told again when it was put off.
+    fn let_event_go_on(&mut self, topic: &Topic, now: Timestamp, told: &mut Vec<Told>) {
+        let Some(alert) = self.open.get(topic) else { return };
+        let is_old = now.duration_since(alert.told_at.unwrap_or(alert.since)) >= EVENT_STAYS;
+        match alert.stage {
+            Stage::Acknowledged if alert.fired_at.is_some() || is_old => self.end(topic, now, told),
+            Stage::Firing if is_old => self.end(topic, now, told),
+            _ => self.fire_when_due(topic, SignedDuration::ZERO, now, told),
+        }
+    }
+
+    fn end(&mut self, topic: &Topic, now: Timestamp, told: &mut Vec<Told>) {
+        let Some(mut alert) = self.open.remove(topic) else { return };
+        self.eased.remove(topic);
+        self.unkept.remove(topic);
         alert.stage = Stage::Resolved { at: now };
-        self.unkept.push(alert.clone());
-        if !was_told {
-            return None;
+        self.unkept_ends.push(alert.clone());
+        if alert.fired_at.is_none() {
+            return;
         }
         self.ended.insert(0, alert.clone());
         self.ended.truncate(RECENT);
-        Some(Told::Resolved(alert))
+        // That an event was seen is no news.
+        if !alert.matter.is_event() {
+            told.push(Told::Resolved(alert));
+        }
     }
 
     /// Somebody has seen it.
@@ -212,18 +295,66 @@ impl Alerts {
     }
 
     fn set(&mut self, topic: &Topic, stage: Stage) {
-        if let Some(alert) = self.open.get_mut(topic).filter(|alert| alert.stage != Stage::Pending) {
+        let told = |alert: &&mut Alert| alert.stage != Stage::Pending && alert.stage != stage;
+        if let Some(alert) = self.open.get_mut(topic).filter(told) {
             alert.stage = stage;
-            self.keep(topic);
+            self.unkept.insert(topic.clone());
         }
-    }
-
-    fn keep(&mut self, topic: &Topic) {
-        self.unkept.extend(self.open.get(topic).cloned());
     }
 
     /// What is to be written down.
     pub fn take_unkept(&mut self) -> Vec<Alert> {
-        std::mem::take(&mut self.unkept)
+        let mut alerts = std::mem::take(&mut self.unkept_ends);
+        let open = std::mem::take(&mut self.unkept);
+        alerts.extend(open.iter().filter_map(|topic| self.open.get(topic).cloned()));
+        alerts
     }
 }
+
+impl Alert {
+    /// It ended without anybody having been told of it.
+    pub fn came_to_nothing(&self) -> bool {
+        self.fired_at.is_none() && matches!(self.stage, Stage::Resolved { .. })
+    }
+
+    fn ended_at(&self) -> Option<Timestamp> {
+        match self.stage {
+            Stage::Resolved { at } => Some(at),
+            _ => None,
+        }
+    }
+
+    /// What it costs an hour, for the order of a list alone: what cannot be exchanged counts as it stands.
+    fn weight(&self, exchange: &Exchange) -> Decimal {
+        let rates = self.matter.rates().iter();
+        let amounts = rates.map(|rate| exchange.convert(rate.currency, rate.amount()).unwrap_or(rate.amount()));
+        amounts.fold(Decimal::ZERO, Decimal::saturating_add)
+    }
+}
+
+/// Alerts as a list has them: the worst first, then those that cost the most an hour, then the oldest.
+pub fn worst_first<'a>(alerts: impl Iterator<Item = &'a Alert>, exchange: &Exchange) -> Vec<&'a Alert> {
+    let mut alerts: Vec<&Alert> = alerts.collect();
+    alerts.sort_by_cached_key(|alert| {
+        (alert.matter.severity(), Reverse(alert.weight(exchange)), alert.since, alert.topic.clone())
+    });
+    alerts
+}
+
+impl Kind {
+    /// So long an alert goes on after it was last so: what comes and goes is one alert, not many. `None` for as long
+    /// as it is nearly so.
+    fn settles(self) -> Option<SignedDuration> {
+        match self {
+            // Work that comes every other hour does not end it.
+            Kind::Idle => Some(SignedDuration::from_hours(2)),
+            Kind::Account => Some(SignedDuration::from_mins(15)),
+            Kind::Cards | Kind::Channel => Some(SignedDuration::from_mins(30)),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "book_tests.rs"]
+mod tests;
