@@ -6,6 +6,7 @@ use providers::provider::{Found, Poll, Reading};
 use rstest::rstest;
 
 use super::*;
+use crate::app::state::State;
 use crate::app::event::{Event, WorldEvent};
 use crate::app::state::{Fixed, View};
 use crate::app::update::take;
