@@ -236,6 +236,7 @@ fn what_a_command_did_is_told_once_whoever_sends_it() {
         let watch = watched.then(|| Watch::collecting(told.lab()));
         told.stop();
         wait_until("it is told", || !told.services.taken().is_empty());
+        wait_until("nothing waits", || told.states().is_empty());
         drop(watch);
         told.run(&["ls"]).ends_with(0);
         let [taken] = &told.services.taken()[..] else { panic!("{:?}", told.services.taken()) };
@@ -325,7 +326,7 @@ fn a_refusal_is_told_by_who_watches_and_ends_with_the_next_delivery() {
     let watch = Watch::collecting(told.lab());
     told.stop();
     watch.wait_for("channel slack: takes nothing: HTTP 404: no_service");
-    assert_eq!(told.states(), []);
+    wait_until("nothing waits", || told.states().is_empty());
     told.run(&["stop", "sd-lora", "--yes"]).ends_with(0);
     watch.wait_for("channel slack: is well again");
     let taken = told.services.taken();
