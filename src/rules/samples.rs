@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use providers::error::{ErrorKind, ProviderError, RequestLine};
 use providers::gpu::Gpus;
 use providers::model::{
@@ -12,6 +13,7 @@ use providers::model::{
 use providers::money::{Currency, Money, Rate};
 use providers::provider::{Part, Poll, Reading};
 
+use super::budgets::{Budget, Cycle, FORECAST, Quantity, Scope, THRESHOLDS, Unit};
 use super::fleet::{Account, Consequence, Fleet};
 
 /// `HH:MM:SS` of 2026-11-30, UTC.
@@ -143,5 +145,18 @@ impl Fleet {
     pub(crate) fn poll(&mut self, account: &str, poll: Poll, now: Timestamp) -> Vec<Consequence> {
         self.account_mut(&account.into()).expect("an account of the test").pacing.ask(now, true);
         self.absorb(&account.into(), poll, now)
+    }
+}
+
+/// A limit in dollars on everything, in UTC, with the usual lines.
+pub fn budget(name: &str, limit: &str, cycle: Cycle) -> Budget {
+    Budget {
+        name: name.to_owned(),
+        scope: Scope::default(),
+        cycle,
+        limit: Quantity::new(limit.parse().expect("a decimal"), Unit::Money(Currency::USD)),
+        zone: TimeZone::UTC,
+        thresholds: THRESHOLDS.to_vec(),
+        forecast: Some(FORECAST),
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::civil::Date;
-use jiff::{SignedDuration, Timestamp};
+use jiff::{SignedDuration, Timestamp, ToSpan};
 use providers::model::Identity;
 use providers::money::{Currency, Rate};
 use rust_decimal::Decimal;
@@ -19,6 +19,8 @@ use crate::rules::spend::{Exact, Exchange, Lump, Part, Period, Sums, Terms, date
 const FAR: SignedDuration = SignedDuration::from_hours(100 * 365 * 24);
 /// So many of what runs are told one by one.
 const TOLD: usize = 100;
+/// So many days are told one by one.
+const DAYS: i64 = 1000;
 const MS_PER_HOUR: i64 = 3_600_000;
 
 /// What the books hold as closed for one budget's present term.
@@ -80,7 +82,7 @@ pub struct Standing {
     pub reaches: Option<Timestamp>,
     /// The lines that were crossed, in percent, rising, each with when, as far as it can be told.
     pub crossed: Vec<(u32, Option<Timestamp>)>,
-    /// What was spent by the end of each day, the last one up to `as_of`.
+    /// What was spent by the end of each day, the last one up to `as_of`: no more than the latest thousand.
     pub by_day: Vec<(Date, Decimal)>,
 }
 
@@ -223,6 +225,7 @@ impl<'a> Past<'a> {
         let Some(from) = term.first.or_else(|| began.and_then(of)) else { return Vec::new() };
         let end = term.to.filter(|to| *to <= now).map(|to| to.as_millisecond() - 1);
         let last = end.and_then(of).unwrap_or_else(|| date_of(now, zone));
+        let from = from.max(last.saturating_sub((DAYS - 1).days()));
         let days = Period { from, to: Period::day(last).to }.days();
         let by_end = |day: Date| {
             let end = Period::day(day).end(zone).as_millisecond();
