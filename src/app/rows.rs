@@ -457,6 +457,8 @@ mod tests {
             view: View::new(fixed, Vec::new()),
             leaving: false,
         };
+        // What its rows give rise to is another story.
+        state.world.alerting.heedless = true;
         start(&mut state, now);
         take(&mut state, Event::World(WorldEvent::Collector(Collector::Us)), now);
         let remembered = WorldEvent::Remembered { memory: Box::new(Memory::default()), notices: Vec::new() };

@@ -87,6 +87,8 @@ impl Story {
             view: View::new(fixed, offered),
             leaving: false,
         };
+        // What its rows give rise to is another story.
+        state.world.alerting.heedless = true;
         let effects = start(&mut state, now);
         let mut story = Story { state, now, effects };
         story.world(WorldEvent::Collector(Collector::Us));

@@ -6,8 +6,8 @@ use providers::provider::{Found, Poll, Reading};
 use rstest::rstest;
 
 use super::*;
-use crate::app::state::State;
 use crate::app::event::{Event, WorldEvent};
+use crate::app::state::State;
 use crate::app::state::{Fixed, View};
 use crate::app::update::take;
 use crate::rules::alerts::{Awake, Kind, Matter, Topic};
