@@ -26,6 +26,8 @@ const BAR: u16 = 10;
 /// The ranks of the shortest runway: where it needs somebody, and else.
 const SHORT_RUNWAY: u8 = 1;
 const RUNWAY: u8 = 6;
+/// The rank of the month where a budget is set for it: the sum of today leaves before.
+const BUDGET: u8 = 2;
 
 /// A part of the header. The highest `rank` leaves first when there is no room.
 struct Part {
@@ -105,13 +107,10 @@ fn parts(scene: &Scene, naming: Naming) -> Vec<Part> {
         let told = |sums: &Sums| if is_told(scene) || !sums.is_empty() { told(sums, scene) } else { dash.to_owned() };
         let (of_day, of_month) = (told(&spent.today), told(&spent.month));
         add(3, vec![plain(language.phrase(&Phrase::Today { money: &of_day }))]);
-        add(
-            5,
-            match against_budget(scene, month, naming) {
-                Some(told) => told,
-                None => vec![plain(language.phrase(&Phrase::InMonth { month, money: &of_month }))],
-            },
-        );
+        match against_budget(scene, month, naming) {
+            Some(told) => add(BUDGET, told),
+            None => add(5, vec![plain(language.phrase(&Phrase::InMonth { month, money: &of_month }))]),
+        }
     }
     if let Some(waste) = format::burn(&world.totals.waste, scene.currency(), scene.look) {
         add(2, vec![run(language.phrase(&Phrase::Wasting { rate: &waste }), Role::Waste)]);
