@@ -17,12 +17,14 @@ use super::text::{Language, Telling, alert_line};
 use super::theme::{Background, Colours, Theme};
 use crate::app::action::Code;
 use crate::app::event::{Intent, WorldEvent};
+use crate::app::spending::SpentTotals;
 use crate::app::state::Modal;
 use crate::rules::alerts::{Finding, Kind, Matter};
 use crate::rules::budgets::{Budget, Cycle, FORECAST, Quantity, Scope, Standing, THRESHOLDS, Term, Unit};
 use crate::rules::matcher::Glob;
 use crate::rules::saga::OpId;
 use crate::rules::samples;
+use crate::rules::spend::{Amounts, Exact, Sums};
 
 fn dec(text: &str) -> Decimal {
     text.parse().unwrap()
@@ -380,4 +382,30 @@ fn the_views_and_windows_fit_every_size(#[values(60, 61, 79, 95, 100, 159, 160, 
             }
         }
     }
+}
+
+/// What was spent this month, as the books tell it.
+fn with_totals(mut story: Story) -> Story {
+    let sums = |amount: &str| {
+        let amounts = Amounts { observed: Exact::of(dec(amount)), ..Amounts::default() };
+        Sums(std::collections::BTreeMap::from([(Currency::USD, amounts)]))
+    };
+    story.state.world.spending.totals =
+        Some(SpentTotals { as_of: story.now, today: sums("187.41"), month: sums("1204.40") });
+    story
+}
+
+/// With a budget over everything the header says how much of it is gone, also where there is little room.
+#[rstest]
+#[case(180, "Dec $1,204 of 1,500 ▇▇▇▇▇▇▇▇▁▁ 80 % ¥88.20")]
+#[case(80, "Dec 80 %")]
+fn the_month_stands_against_its_budget(#[case] width: u16, #[case] told: &str) {
+    let mut story = with_totals(budgets());
+    let text = text_of(&story.paint(width, 24, &look(Language::English)).0);
+    let header = text.lines().next().unwrap();
+    assert!(header.contains(told), "{header}");
+    // Before the books have answered for it, the month stands alone.
+    story.state.world.budgets.standings[0] = None;
+    let text = text_of(&story.paint(180, 24, &look(Language::English)).0);
+    assert!(text.lines().next().unwrap().contains("Dec $1,204.40"), "{text}");
 }

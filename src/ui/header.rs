@@ -26,6 +26,8 @@ const BAR: u16 = 10;
 /// The ranks of the shortest runway: where it needs somebody, and else.
 const SHORT_RUNWAY: u8 = 1;
 const RUNWAY: u8 = 6;
+/// The rank of the month where a budget is set for it: the sum of today leaves before.
+const BUDGET: u8 = 2;
 
 /// A part of the header. The highest `rank` leaves first when there is no room.
 struct Part {
@@ -105,13 +107,10 @@ fn parts(scene: &Scene, naming: Naming) -> Vec<Part> {
         let told = |sums: &Sums| if is_told(scene) || !sums.is_empty() { told(sums, scene) } else { dash.to_owned() };
         let (of_day, of_month) = (told(&spent.today), told(&spent.month));
         add(3, vec![plain(language.phrase(&Phrase::Today { money: &of_day }))]);
-        add(
-            5,
-            match against_budget(scene, month, naming) {
-                Some(told) => told,
-                None => vec![plain(language.phrase(&Phrase::InMonth { month, money: &of_month }))],
-            },
-        );
+        match against_budget(scene, month, naming) {
+            Some(told) => add(BUDGET, told),
+            None => add(5, vec![plain(language.phrase(&Phrase::InMonth { month, money: &of_month }))]),
+        }
     }
     if let Some(waste) = format::burn(&world.totals.waste, scene.currency(), scene.look) {
         add(2, vec![run(language.phrase(&Phrase::Wasting { rate: &waste }), Role::Waste)]);
@@ -247,8 +246,8 @@ fn attention(scene: &Scene) -> Runs {
 /// program is to the others, and whether it has something to say.
 fn tabs(paint: &mut Paint, scene: &Scene, area: Rect) {
     paint.rule(area.x, area.y, area.width);
-    let mut x = area.x + 1;
-    let tabs = [
+    let right = remarks(scene);
+    let views = [
         (Meaning::ShowFleet, Tab::Fleet, Word::Fleet),
         (Meaning::ShowSpend, Tab::Spend, Word::Spend),
         (Meaning::ShowStorage, Tab::Storage, Word::Storage),
@@ -256,13 +255,37 @@ fn tabs(paint: &mut Paint, scene: &Scene, area: Rect) {
         (Meaning::ShowAlerts, Tab::Alerts, Word::Alerts),
         (Meaning::ShowActivity, Tab::Activity, Word::Activity),
     ];
-    for (meaning, tab, word) in tabs {
-        let key = scene.key_of(meaning);
-        let here = scene.state.view.tab == tab;
-        let role = if here { Role::Here } else { Role::Dim };
-        let text = format!(" {key} {} ", scene.look.language.word(word));
-        x = paint.text(x, area.y, area.right().saturating_sub(x), &text, role) + 1;
+    let titles = |named: bool, close: bool| {
+        views.map(|(meaning, tab, word)| {
+            let (key, here) = (scene.key_of(meaning), scene.state.view.tab == tab);
+            let name = if named || here { format!(" {}", scene.look.language.word(word)) } else { String::new() };
+            let after = if close { "" } else { " " };
+            run(format!(" {key}{name}{after}"), if here { Role::Here } else { Role::Dim })
+        })
+    };
+    // Where there is no room for all names and what is said beside them, they stand close; then only the present view
+    // has its name.
+    let needed = |titles: &[Run], gap: u16| runs_width(titles) + titles.len() as u16 * gap + 2 + runs_width(&right);
+    let (mut shown, mut gap) = (titles(true, false), 1);
+    if needed(&shown, gap) > area.width {
+        (shown, gap) = (titles(true, true), 0);
     }
+    if needed(&shown, gap) > area.width {
+        (shown, gap) = (titles(false, false), 1);
+    }
+    let mut x = area.x + 1;
+    for title in shown {
+        x = paint.text(x, area.y, area.right().saturating_sub(x), &title.text, title.role) + gap;
+    }
+    if gap == 0 {
+        x = paint.text(x, area.y, 1, " ", Role::Plain);
+    }
+    let room = area.right().saturating_sub(x + 1);
+    paint.runs_right(area.right().saturating_sub(room + 1), area.y, room, &right);
+}
+
+/// What this program is to the others, and whether it has something to say.
+fn remarks(scene: &Scene) -> Runs {
     let (world, language) = (&scene.state.world, scene.look.language);
     let mut right = Runs::new();
     if let Some(Collector::Other { owner, .. }) = &world.collector {
@@ -276,8 +299,7 @@ fn tabs(paint: &mut Paint, scene: &Scene, area: Rect) {
         right.push(plain(format!(" {} ", language.phrase(&Phrase::Notices { count: notices }))));
         right.push(run("? ", Role::Accent));
     }
-    let room = area.right().saturating_sub(x + 1);
-    paint.runs_right(x, area.y, room, &right);
+    right
 }
 
 /// One line for each account in trouble, and for each that is watched no longer; the last says how many more

@@ -381,7 +381,7 @@ impl Story {
                 effect,
                 Effect::SumUp { .. } | Effect::AskBilled { .. } | Effect::KeepBilled { .. } | Effect::AskSpend(_)
             );
-            let usage = matches!(effect, Effect::KeepUsage(_) | Effect::RecallUsage { .. });
+            let usage = matches!(effect, Effect::KeepUsage(_) | Effect::RecallUsage { .. } | Effect::RecallAlerts);
             let usual = matches!(effect, Effect::Poll { .. } | Effect::Keep(_) | Effect::Claim);
             !usual && !books && !usage && !is_own(effect)
         });

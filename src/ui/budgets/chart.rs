@@ -49,7 +49,7 @@ pub fn paint(paint: &mut Paint, scene: &Scene, area: Rect) {
         _ => 0,
     };
     let plot = Rect { y, height: (area.y + area.height - below).saturating_sub(y), ..chart };
-    if plot.height >= LEAST + 1 {
+    if plot.height > LEAST {
         self::plot(paint, scene, budget, standing, plot);
     }
     if below > 0 {
