@@ -383,7 +383,8 @@ impl Story {
             );
             let usage = matches!(effect, Effect::KeepUsage(_) | Effect::RecallUsage { .. } | Effect::RecallAlerts);
             let usual = matches!(effect, Effect::Poll { .. } | Effect::Keep(_) | Effect::Claim);
-            !usual && !books && !usage && !is_own(effect)
+            let alerts = matches!(effect, Effect::KeepAlerts { .. } | Effect::RecallAlerts);
+            !usual && !books && !usage && !alerts && !is_own(effect)
         });
         effects
     }
