@@ -456,7 +456,7 @@ fn keys_that_would_do_harm_are_refused_with_file_line_and_key() {
 #[test]
 fn the_keys_of_the_config_are_those_of_the_screen() {
     let mut three = three();
-    three.lab.config.push_str("[keys]\nend = \"delete\"\nundo = \"alt-z\"\nquit = \"n\"\n");
+    three.lab.config.push_str("[keys]\nend = \"delete\"\nundo = \"alt-z\"\nquit = \"Q\"\n");
     three.lab.write_config();
     let mut terminal = support::terminal::Terminal::start(&three.lab, &[], 120, 30);
     terminal.select("infer");
@@ -466,7 +466,7 @@ fn the_keys_of_the_config_are_those_of_the_screen() {
     terminal.wait_for("delete  release: asks for its name first");
     terminal.press("\u{1b}");
     terminal.wait("the plan to close", |text| !text.contains("asks for its name first"));
-    terminal.press("n");
+    terminal.press("Q");
     assert_eq!(terminal.wait_end().exit_code(), 0);
     assert_eq!(three.lambda.lock().count("POST", ""), 0);
 }

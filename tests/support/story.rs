@@ -147,7 +147,9 @@ impl Story {
             sentences: text::sentences(Language::English),
             ..Fixed::default()
         };
-        let world = World::new(accounts, Rules::default(), false, "ana@desk".to_owned(), now);
+        let mut world = World::new(accounts, Rules::default(), false, "ana@desk".to_owned(), now);
+        // What its rows give rise to is another story.
+        world.alerting.heedless = true;
         let mut state = State { world, view: View::new(fixed, Vec::new()), leaving: false };
         (state.view.width, state.view.height) = (100, 30);
         let effects = app::update::start(&mut state, now);
