@@ -202,12 +202,20 @@ fn name(text: &str, known: &Known<'_>) -> Result<String, Mistake> {
 fn limit(text: &str) -> Result<Quantity, Mistake> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let [amount, unit] = words[..] else { return Err(Mistake::NoLimit) };
-    let amount: Decimal = amount.replace(',', "").parse().map_err(|_| Mistake::NoLimit)?;
+    let amount = amount_of(amount).ok_or(Mistake::NoLimit)?;
     let unit = match unit.to_lowercase().as_str() {
         "gpu-h" => Unit::GpuHours,
         _ => Unit::Money(Currency::parse(&unit.to_uppercase()).ok_or(Mistake::NoLimit)?),
     };
     if amount > Decimal::ZERO { Ok(Quantity::new(amount, unit)) } else { Err(Mistake::NoLimit) }
+}
+
+/// Commas part thousands alone: `2,5` is no 25.
+fn amount_of(text: &str) -> Option<Decimal> {
+    let whole = text.split_once('.').map_or(text, |(whole, _)| whole);
+    let mut groups = whole.split(',').skip(1);
+    let decimals_are_plain = !text[whole.len()..].contains(',');
+    (groups.all(|group| group.len() == 3) && decimals_are_plain).then(|| text.replace(',', "").parse().ok())?
 }
 
 /// A word, or two dates that are both included.
@@ -308,6 +316,8 @@ mod tests {
     #[case::negative(Field::Limit, "-5 USD", Mistake::NoLimit)]
     #[case::nothing(Field::Limit, "0 USD", Mistake::NoLimit)]
     #[case::unit(Field::Limit, "5 dollars", Mistake::NoLimit)]
+    #[case::comma_before_decimals(Field::Limit, "2,5 USD", Mistake::NoLimit)]
+    #[case::comma_among_decimals(Field::Limit, "1.000,50 USD", Mistake::NoLimit)]
     #[case::period(Field::Period, "year", Mistake::NoPeriod)]
     #[case::dates(Field::Period, "2026-12-31 2026-12-01", Mistake::DatesReversed)]
     #[case::scope(Field::Scope, "art", Mistake::NoScope)]

@@ -6,14 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use providers::model::{AccountName, Identity, Instance, Market, Phase, ProviderName};
-use providers::money::Rate;
 use providers::usage::Usage;
 
 use super::listing::{Line, Listing};
 use super::message::{GroupName, QuickName, SortName};
 use super::state::{View, World};
 use super::subject::InstanceRow;
-use crate::rules::alerts::{Alert, Kind, Severity};
+use crate::rules::alerts::{Alert, Kind, Stage, worst_first};
 use crate::rules::filter::Subject;
 use crate::rules::fleet::{Account, Known, Totals};
 use crate::rules::saga::Operation;
@@ -191,20 +190,17 @@ pub fn rebuild_budgets(world: &World, list: &mut Listing) {
     list.stale = false;
 }
 
-/// What is open, the worst first, then what ended, the newest first.
+/// What calls, the worst first, then what was seen or is silent, then what ended, the newest first.
 pub fn rebuild_alerts(world: &World, list: &mut Listing) {
     let alerts = &world.alerting.alerts;
-    let mut open: Vec<_> = alerts.open().filter(|alert| alert.fired_at.is_some()).collect();
-    open.sort_by_key(|alert| worst_first(alert));
+    let told = |alert: &&Alert| alert.fired_at.is_some();
+    let (calling, silent): (Vec<&Alert>, Vec<&Alert>) =
+        alerts.open().filter(told).partition(|alert| alert.stage == Stage::Firing);
+    let exchange = &world.alerting.exchange;
+    let open = [calling, silent].map(|alerts| worst_first(alerts.into_iter(), exchange));
     let line = |alert: &Alert| Line::Alert(alert.topic.clone(), alert.since);
-    list.lines = open.into_iter().map(line).chain(alerts.ended().iter().map(line)).collect();
+    list.lines = open.into_iter().flatten().chain(alerts.ended()).map(line).collect();
     list.stale = false;
-}
-
-/// The place of an alert among others: how much it matters, what it costs an hour, how long it has been so.
-pub fn worst_first(alert: &Alert) -> (Severity, Reverse<i64>, Timestamp) {
-    let cost = alert.matter.rates().iter().map(Rate::picos).fold(0, i64::saturating_add);
-    (alert.matter.severity(), Reverse(cost), alert.since)
 }
 
 /// Resources of which an alert tells what makes a row need somebody: it is counted instead, until it is seen.

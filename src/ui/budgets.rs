@@ -89,6 +89,11 @@ fn days(scene: &Scene, budget: &Budget, term: &Term) -> String {
     }
 }
 
+/// The whole limit is spent, also where nobody saw when.
+fn is_used_up(budget: &Budget, standing: &Standing) -> bool {
+    standing.spent >= budget.limit.amount
+}
+
 /// What is spent, with its mark where some of it is no provider's own figure.
 fn about(standing: &Standing) -> &'static str {
     if standing.estimated.is_zero() { "" } else { "~" }

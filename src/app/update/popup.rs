@@ -11,9 +11,8 @@ use crate::app::action::{Action, Code, Key};
 use crate::app::effect::Effect;
 use crate::app::event::Intent;
 use crate::app::message::Msg;
-use crate::app::rows::worst_first;
 use crate::app::state::{AlertsPopup, Modal, State, View};
-use crate::rules::alerts::{Alert, Topic};
+use crate::rules::alerts::{Alert, Topic, worst_first};
 
 /// So long nobody must have pressed a key before the window hears one: what is being typed was meant for the view.
 const QUIET: SignedDuration = SignedDuration::from_millis(500);
@@ -24,9 +23,8 @@ const JUMPED: SignedDuration = SignedDuration::from_millis(500);
 /// date.
 pub(super) fn open_when_due(state: &mut State, now: Timestamp) {
     let State { world, view, .. } = state;
-    let mut calling: Vec<&Alert> = world.alerting.alerts.calling().collect();
+    let calling = worst_first(world.alerting.alerts.calling(), &world.alerting.exchange);
     view.popped.retain(|topic, _| world.alerting.alerts.get(topic).is_some());
-    calling.sort_by_key(|alert| worst_first(alert));
     let fresh = |view: &View| {
         calling.iter().any(|alert| alert.told_at.is_some() && view.popped.get(&alert.topic) != alert.told_at.as_ref())
     };

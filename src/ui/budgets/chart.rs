@@ -8,7 +8,7 @@ use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
 
 use super::table::tone;
-use super::{about, days, here, part, percent, scope, whole};
+use super::{about, days, here, is_used_up, part, percent, scope, whole};
 use crate::rules::budgets::{Budget, Standing, Unit};
 use crate::rules::spend::{date_of, start_of};
 use crate::ui::format;
@@ -72,6 +72,7 @@ fn head(scene: &Scene, budget: &Budget, standing: &Standing, width: u16) -> Vec<
     ];
     let reached = match standing.reaches {
         Some(at) => run(language.of_budgets(OfBudgets::ReachedAt { at: &scene.moment(at) }), Role::Waste),
+        None if is_used_up(budget, standing) => run(language.of_budgets(OfBudgets::LimitReached), Role::Urgent),
         None => dim(language.of_budgets(OfBudgets::NotReached)),
     };
     let mut lines = Vec::new();
@@ -149,8 +150,10 @@ fn left_running(paint: &mut Paint, scene: &Scene, budget: &Budget, standing: &St
 }
 
 fn name(scene: &Scene, identity: &Identity) -> String {
-    let known = scene.state.world.fleet.instances.get(identity);
-    known.map_or_else(|| identity.id.to_string(), |known| name_of(known).to_owned())
+    let fleet = &scene.state.world.fleet;
+    let instance = fleet.instances.get(identity).map(|known| name_of(known).to_owned());
+    let storage = || fleet.storage.get(identity).and_then(|known| known.row.name.clone());
+    instance.or_else(storage).filter(|name| !name.is_empty()).unwrap_or_else(|| identity.id.to_string())
 }
 
 /// The scales of a chart.

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
 
-use super::{about, days, part, percent, scope, whole};
+use super::{about, days, is_used_up, part, percent, scope, whole};
 use crate::app::columns::Column;
 use crate::app::listing::Line;
 use crate::rules::budgets::{Budget, Standing, Unit};
@@ -37,10 +37,16 @@ struct Columns {
 impl Columns {
     fn fit(area: Rect, zh: bool) -> Self {
         // What is there in any case: name, spent, percent, forecast, and when the limit is reached.
-        let (spent, percent, reached) = (18, 6, 11);
-        let narrow = area.width < 2 + 10 + spent + percent + FORECAST + reached + 5;
+        // Thousands of GPU-hours need their room as soon as it is there.
+        let spent = match area.width {
+            0..80 => 18,
+            _ if zh => 19,
+            _ => 21,
+        };
+        let (percent, reached) = (6, 11);
+        let narrow = area.width < 2 + 9 + spent + percent + FORECAST + reached + 5;
         let forecast = if narrow { PERCENT } else { FORECAST };
-        let mut name = 10;
+        let mut name = 9;
         let mut scope = 0;
         let mut spare = area.width.saturating_sub(2 + name + spent + percent + forecast + reached + 5);
         let mut give = |least: u16, most: u16| {
@@ -152,6 +158,9 @@ fn row(
         match standing.reaches {
             Some(at) if at <= scene.now => run(scene.moment(at), Role::Urgent),
             Some(at) => run(scene.moment(at), Role::Waste),
+            None if is_used_up(budget, standing) => {
+                run(scene.look.language.of_budgets(OfBudgets::Reached), Role::Urgent)
+            }
             None => dim(dash),
         },
     );

@@ -129,13 +129,13 @@ impl Telling<'_> {
                 };
                 let pace = forecast.map(|forecast| self.pace("at this pace", &forecast, limit));
                 let crossed = crossed_at.map(|at| format!("crossed {}", self.moment(at)));
-                Sentence::new(name, says).and(", ", pace).and(", ", crossed)
+                Sentence::new(format!("budget {name}"), says).and(", ", pace).and(", ", crossed)
             }
             Matter::Forecast { name, forecast, limit, reaches, .. } => {
                 let (of, whole) = (self.part(forecast), self.whole(limit));
                 let says = format!(" comes to {of} of {whole} at this pace ({} %)", percent(forecast, limit));
                 let reached = reaches.map(|at| format!("limit reached {}", self.moment(at)));
-                Sentence::new(name, says).and(", ", reached)
+                Sentence::new(format!("budget {name}"), says).and(", ", reached)
             }
             Matter::Burn { burn, limit } => {
                 let rate = format::rate(*burn, self.look);
@@ -241,13 +241,13 @@ impl Telling<'_> {
                 };
                 let pace = forecast.map(|forecast| self.pace("照此速度将达", &forecast, limit));
                 let crossed = crossed_at.map(|at| format!("{} 越线", self.moment(at)));
-                Sentence::new(name, says).and("，", pace).and("，", crossed)
+                Sentence::new(format!("预算 {name}"), says).and("，", pace).and("，", crossed)
             }
             Matter::Forecast { name, forecast, limit, reaches, .. } => {
                 let (of, whole) = (self.part(forecast), self.whole(limit));
                 let says = format!(" 照此速度将达 {of}，为限额 {whole} 的 {} %", percent(forecast, limit));
                 let reached = reaches.map(|at| format!("{} 到限额", self.moment(at)));
-                Sentence::new(name, says).and("，", reached)
+                Sentence::new(format!("预算 {name}"), says).and("，", reached)
             }
             Matter::Burn { burn, limit } => {
                 let (rate, limit) = (format::rate(*burn, self.look), format::rate(*limit, self.look));
@@ -356,7 +356,7 @@ fn percent(part: &Quantity, limit: &Quantity) -> u64 {
 
 /// The same of plain amounts; `None` without a limit.
 pub fn percent_of(part: Decimal, limit: Decimal) -> Option<u64> {
-    (part.max(Decimal::ZERO) * Decimal::ONE_HUNDRED).checked_div(limit)?.to_u64()
+    part.max(Decimal::ZERO).checked_mul(Decimal::ONE_HUNDRED)?.checked_div(limit)?.to_u64()
 }
 
 fn english_names(names: &[String]) -> String {

@@ -32,6 +32,9 @@ pub enum OfBudgets<'a> {
         at: &'a str,
     },
     NotReached,
+    /// Nobody knows when: in the column of the moment, and beside the name.
+    Reached,
+    LimitReached,
     LeftRunning,
     NothingRuns,
     /// What of the spent is no provider's own figure.
@@ -117,6 +120,8 @@ impl Language {
             OfBudgets::Limit => pair("limit", "限额"),
             OfBudgets::ReachedAt { at } if zh => format!("{at} 到限额"),
             OfBudgets::ReachedAt { at } => format!("limit reached {at}"),
+            OfBudgets::Reached => pair("reached", "已到"),
+            OfBudgets::LimitReached => pair("limit reached", "已到限额"),
             OfBudgets::NotReached => pair("limit not reached", "不会到限额"),
             OfBudgets::LeftRunning => pair("IF LEFT RUNNING", "如继续运行"),
             OfBudgets::NothingRuns => pair("nothing runs", "没有运行中的实例"),
