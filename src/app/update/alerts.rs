@@ -100,7 +100,8 @@ pub(super) fn sent(world: &mut World, channel: &str, delivery: Delivery, now: Ti
 
 /// What another process was told by a person is taken over, and what it did explains what happened.
 pub(super) fn recalled(world: &mut World, alerts: Vec<Alert>, acted: Vec<Operation>, now: Timestamp) {
-    if world.alerting.acted.replace(acted).is_none() {
+    let is_held_back = |alert: &Alert| alert.stage == Stage::Pending && alert.matter.is_event();
+    if world.alerting.acted.replace(acted).is_none() && world.alerting.alerts.open().any(is_held_back) {
         world.alerting.looked_at = None;
     }
     for alert in alerts {
