@@ -10,7 +10,7 @@ use rentop::rules::alerts::{Alert, Matter, Stage};
 use serde_json::{Value, json};
 #[cfg(unix)]
 use support::daemon::Watch;
-use support::stage::{Stage as Scene, TRAINER, lone};
+use support::stage::{SCRATCH, Stage as Scene, TRAINER, lone};
 
 const BUDGETS: &str = "\
 [[budget]]
@@ -46,7 +46,7 @@ fn vanished(scene: &Scene, names: &[&str]) {
     };
     std::fs::create_dir_all(scene.lab.state_dir()).unwrap();
     let (mut ledger, _) = Ledger::open(&scene.lab.state_dir(), now).unwrap();
-    ledger.keep_alerts(&names.iter().map(alert).collect::<Vec<_>>(), &[]).unwrap();
+    ledger.keep_alerts(&names.iter().map(alert).collect::<Vec<_>>(), &[], now).unwrap();
 }
 
 fn alerts(scene: &Scene, args: &[&str]) -> Vec<Value> {
@@ -213,4 +213,35 @@ fn a_watch_says_what_fires_and_what_somebody_has_seen() {
     let said = watch.said();
     let lines: Vec<&str> = said.lines().filter(|line| line.contains("gone-a")).collect();
     assert_eq!(lines.len(), 3, "each once: {said}");
+}
+
+/// One machine is released by a command beside the collector, another one by nobody.
+#[cfg(unix)]
+#[test]
+fn what_a_command_beside_a_watch_released_did_not_vanish() {
+    let scene = lone(TRAINER);
+    let watch = Watch::collecting(&scene.lab);
+    scene.lab.run(&["release", "trainer", "--yes", "--lose-data"]).ends_with(0);
+    scene.runpod.lock().machines.retain(|machine| machine.id != SCRATCH);
+    watch.wait_for(" alert: ");
+    let said = watch.said();
+    assert!(said.contains("scratch") && !said.contains("trainer"), "{said}");
+    let names = alerts(&scene, &["--all"]);
+    assert!(names.iter().all(|alert| !alert["text"].as_str().unwrap().contains("trainer")), "{names:#?}");
+}
+
+/// From cron, with nobody who watches: each of them looks at what the one before wrote down.
+#[test]
+fn check_tells_what_happened_since_the_last_one_until_somebody_has_seen_it() {
+    let scene = lone(TRAINER);
+    scene.lab.run(&["check"]).ends_with(0);
+    scene.runpod.lock().machines.retain(|machine| machine.id != SCRATCH);
+    // Not listed once is not gone.
+    scene.lab.run(&["check"]).ends_with(0);
+    for _ in 0..2 {
+        let told = scene.lab.run(&["check"]).ends_with(1).stdout;
+        assert!(told.lines().count() == 1 && told.contains("scratch"), "{told}");
+    }
+    scene.lab.run(&["alerts", "seen", "--all"]).ends_with(0);
+    scene.lab.run(&["check"]).ends_with(0);
 }

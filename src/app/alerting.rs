@@ -8,6 +8,7 @@ use providers::model::{AccountName, Identity};
 use crate::rules::alerts::{Alerts, Finding, Limits};
 use crate::rules::budgets::{Budget, Standing};
 use crate::rules::dispatch::{Dispatch, Message};
+use crate::rules::saga::Operation;
 use crate::rules::spend::Exchange;
 
 /// The budgets of the config, and how each stands.
@@ -79,6 +80,8 @@ pub struct Alerting {
     pub(super) unkept: Vec<Message>,
     /// What happened and is yet to be told.
     pub events: Vec<Finding>,
+    /// What any process did of late, by the ledger; `None` until it is read after something happened.
+    pub acted: Option<Vec<Operation>>,
     /// When it was last looked for what is worth an alert.
     pub looked_at: Option<Timestamp>,
 }

@@ -95,7 +95,8 @@ pub enum Effect {
         alerts: Vec<Alert>,
         messages: Vec<Message>,
     },
-    /// Read how alerts stand: another process may have been told that somebody has seen them.
+    /// Read how alerts stand, and what was done: another process may have been told that somebody has seen them, and
+    /// may have brought about what happened.
     RecallAlerts,
     /// Tell a channel, once it is written down that this was begun.
     Send(Parcel),

@@ -98,7 +98,11 @@ pub enum WorldEvent {
         peaks: Option<Vec<WeeksPeak>>,
     },
     /// How alerts stand in the ledger.
-    AlertsRecalled(Vec<Alert>),
+    AlertsRecalled {
+        alerts: Vec<Alert>,
+        /// What any process did of late, or has in hand.
+        acted: Vec<Operation>,
+    },
     /// Messages that wait in the ledger, whoever wrote them.
     MessagesRecalled(Vec<Message>),
     /// How it went to tell a channel.

@@ -18,6 +18,9 @@ use crate::runtime::errand::Errand;
 /// Messages that were not taken by then stay in the queue.
 const SENDING: Duration = Duration::from_secs(20);
 
+/// So long it is waited for what providers say of single instances that their lists miss.
+const LOOKING: Duration = Duration::from_secs(5);
+
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct CheckArgs {
     /// JSON, for scripts.
@@ -49,6 +52,9 @@ async fn look_and_tell(errand: &mut Errand, began: Timestamp) -> Result<(), Stop
         }
         errand.take(Event::World(WorldEvent::Tick));
         errand.run_until(|state| settled(state, None, clock::now())).await.map_err(Stop::failed)?;
+        // Without the answer nothing would ever be known to be gone where each look is a program of its own.
+        let known = tokio::time::timeout(LOOKING, errand.run_until(|state| !is_asked_by_id(state))).await;
+        known.unwrap_or(Ok(())).map_err(Stop::failed)?;
     }
     stand(errand).await;
     if errand.state.world.collects() {
@@ -58,6 +64,11 @@ async fn look_and_tell(errand: &mut Errand, began: Timestamp) -> Result<(), Stop
     }
     errand.catch_up().await;
     Ok(())
+}
+
+/// An instance was missed by two lists, and nobody knows yet whether it is gone.
+fn is_asked_by_id(state: &State) -> bool {
+    state.world.fleet.instances.values().any(|known| !known.is_gone() && known.absences >= 2)
 }
 
 /// No message waits, and none is under way.

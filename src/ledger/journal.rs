@@ -48,6 +48,11 @@ const UNFINISHED_ON: &str = "
 
 const AUDIT: &str = "SELECT state FROM operation WHERE began_at >= $1 ORDER BY began_at DESC, op DESC LIMIT $2";
 
+/// By the index on both sides of the union.
+pub(super) const ACTED: &str = "
+    SELECT state FROM operation WHERE ended_at IS NULL UNION ALL
+    SELECT state FROM operation WHERE ended_at >= $1";
+
 const LINES: &str = "SELECT state, at, step FROM journal WHERE op = $1 ORDER BY entry";
 
 impl Ledger {
@@ -108,6 +113,18 @@ impl Ledger {
     pub fn audit(&self, limit: u32, since: Option<Timestamp>) -> Result<Vec<Operation>, LedgerError> {
         let mut statement = self.main.prepare_cached(AUDIT)?;
         let mut rows = statement.query(params![since.map_or(i64::MIN, row::millis), limit])?;
+        let mut operations = Vec::new();
+        while let Some(row) = rows.next()? {
+            operations.extend(read_operation(row));
+        }
+        Ok(operations)
+    }
+
+    /// What is not ended, and what ended at a time or later, whatever process has it in hand. What this version cannot
+    /// read is left out.
+    pub fn acted_since(&self, since: Timestamp) -> Result<Vec<Operation>, LedgerError> {
+        let mut statement = self.main.prepare_cached(ACTED)?;
+        let mut rows = statement.query(params![row::millis(since)])?;
         let mut operations = Vec::new();
         while let Some(row) = rows.next()? {
             operations.extend(read_operation(row));

@@ -568,6 +568,7 @@ mod tests {
             (GONE.to_owned(), "USING COVERING INDEX resource_by_end"),
             (UNFINISHED.to_owned(), "operation_by_end"),
             (RECENTLY_ENDED.replace("$1", "200"), "operation_by_end"),
+            (journal::ACTED.replace("$1", "0"), "operation_by_end"),
         ] {
             let mut statement = ledger.main.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
             let steps: Vec<String> =

@@ -76,6 +76,13 @@ pub struct Message {
     pub again: bool,
 }
 
+impl Message {
+    /// The number of the first message of a moment: those made before have lower ones.
+    pub fn first_id(at: Timestamp) -> i64 {
+        at.as_microsecond() * SALTS
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MessageState {
@@ -222,7 +229,7 @@ impl Dispatch {
         let mut messages = Vec::new();
         for rule in self.rules.iter().filter(|rule| !(rule.watch_only && screen) && wants(rule)) {
             let salt = i64::from(self.salt) % SALTS;
-            let id = (now.as_microsecond() * SALTS + salt).max(self.last_id + SALTS);
+            let id = (Message::first_id(now) + salt).max(self.last_id + SALTS);
             self.last_id = id;
             let message = Message {
                 id,

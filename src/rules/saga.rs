@@ -28,6 +28,8 @@ const LOOK_AGAIN: SignedDuration = SignedDuration::from_secs(3);
 const LOOKS: u32 = 4;
 /// How long a person's word counts. After a sleep of the machine, say, nothing goes out on yesterday's.
 const WORD_COUNTS: SignedDuration = SignedDuration::from_mins(10);
+/// So long after an action ended its resource may still do what was asked for.
+pub const MOVES_FOR: SignedDuration = SignedDuration::from_hours(1);
 /// A request is sent at most twice, and the second time only after an answered refusal that named a wait.
 const SENDS: u32 = 2;
 

@@ -21,7 +21,7 @@ use crate::rules::budgets::Budget;
 use crate::rules::dispatch::Message;
 use crate::rules::earlier::Earlier;
 use crate::rules::memory::{Collector, Keep, LedgerNotice, Memory, Owner, Past};
-use crate::rules::saga::{OpId, Operation};
+use crate::rules::saga::{MOVES_FOR, OpId, Operation};
 use crate::rules::settings::Setting;
 use crate::rules::spend::{Answer, Assignment, Marking, Question, Summed};
 use crate::rules::usage::UsageEntry;
@@ -356,7 +356,7 @@ impl Desk {
                 }
                 Work::SumUp(day, asked, budgets) => self.sum_up(day, asked, &budgets),
                 Work::KeepAlerts(alerts, messages) => {
-                    self.write("alerts", |ledger| ledger.keep_alerts(&alerts, &messages));
+                    self.write("alerts", |ledger| ledger.keep_alerts(&alerts, &messages, clock::now()));
                 }
                 Work::RecallAlerts => self.recall_alerts(),
                 Work::Sending(messages, then) => {
@@ -501,10 +501,14 @@ impl Desk {
     }
 
     fn recall_alerts(&mut self) {
-        match self.ledger.as_mut().map(|ledger| Ok::<_, LedgerError>((ledger.alerts()?, ledger.messages()?))) {
+        let since = clock::now() - MOVES_FOR;
+        let read = |ledger: &mut Ledger| {
+            Ok::<_, LedgerError>((ledger.alerts()?, ledger.messages()?, ledger.acted_since(since)?))
+        };
+        match self.ledger.as_mut().map(read) {
             None => {}
-            Some(Ok((alerts, messages))) => {
-                self.outbox.put(Event::World(WorldEvent::AlertsRecalled(alerts)));
+            Some(Ok((alerts, messages, acted))) => {
+                self.outbox.put(Event::World(WorldEvent::AlertsRecalled { alerts, acted }));
                 // A command beside us may have left some to be sent.
                 if !messages.is_empty() {
                     self.outbox.put(Event::World(WorldEvent::MessagesRecalled(messages)));

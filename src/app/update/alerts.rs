@@ -2,12 +2,13 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::findings;
+use super::{findings, happened};
 use crate::app::effect::Effect;
 use crate::app::event::Intent;
 use crate::app::state::World;
-use crate::rules::alerts::{Alert, Stage};
+use crate::rules::alerts::{Alert, Finding, Stage, Told};
 use crate::rules::dispatch::{Delivery, News};
+use crate::rules::saga::Operation;
 
 /// How often it is looked for what is worth an alert, when nothing calls for it.
 const LOOK: SignedDuration = SignedDuration::from_secs(10);
@@ -17,19 +18,39 @@ pub(super) fn tick(world: &mut World, now: Timestamp) -> Vec<Effect> {
     if !world.remembered {
         return Vec::new();
     }
-    if !world.collects() || world.alerting.heedless {
+    if !world.collects() {
         // It is for who collects to tell.
         world.alerting.events.clear();
         return write_down(world, Vec::new(), now);
     }
+    let happened = !world.alerting.events.is_empty();
+    if world.alerting.heedless {
+        note_events(world, now);
+        return write_down(world, Vec::new(), now);
+    }
+    if happened {
+        world.alerting.acted = None;
+    }
     let age = world.alerting.looked_at.map(|at| now.duration_since(at));
     let is_due = age.is_none_or(|age| !(SignedDuration::ZERO..LOOK).contains(&age));
     // What happened is written down as soon as it is known.
-    if is_due || !world.alerting.events.is_empty() {
+    if is_due || happened {
         world.alerting.looked_at = Some(now);
         look(world, now);
     }
-    write_down(world, Vec::new(), now)
+    let mut effects = write_down(world, Vec::new(), now);
+    if happened {
+        effects.push(Effect::RecallAlerts);
+    }
+    effects
+}
+
+/// What happened is written down for who looks next, who tells it.
+fn note_events(world: &mut World, now: Timestamp) {
+    let events = std::mem::take(&mut world.alerting.events);
+    let later = events.into_iter().map(|event| Finding { after: happened::HELD, ..event }).collect();
+    let told = world.alerting.alerts.note(later, now);
+    tell(world, &told, now);
 }
 
 /// Takes in what is the case now.
@@ -40,8 +61,12 @@ fn look(world: &mut World, now: Timestamp) {
     let told = alerts.take(found, &|topic| findings::is_doubtful(world, topic, now), now);
     world.alerting.alerts = alerts;
     world.changed |= !told.is_empty();
+    tell(world, &told, now);
+}
+
+fn tell(world: &mut World, told: &[Told], now: Timestamp) {
     let alerting = &mut world.alerting;
-    let messages = alerting.dispatch.tell(&told, alerting.on_screen, &alerting.host, now);
+    let messages = alerting.dispatch.tell(told, alerting.on_screen, &alerting.host, now);
     alerting.unkept.extend(messages);
 }
 
@@ -73,8 +98,12 @@ pub(super) fn sent(world: &mut World, channel: &str, delivery: Delivery, now: Ti
     write_down(world, Vec::new(), now)
 }
 
-/// What another process was told by a person is taken over.
-pub(super) fn recalled(world: &mut World, alerts: Vec<Alert>, now: Timestamp) {
+/// What another process was told by a person is taken over, and what it did explains what happened.
+pub(super) fn recalled(world: &mut World, alerts: Vec<Alert>, acted: Vec<Operation>, now: Timestamp) {
+    let is_held_back = |alert: &Alert| alert.stage == Stage::Pending && alert.matter.is_event();
+    if world.alerting.acted.replace(acted).is_none() && world.alerting.alerts.open().any(is_held_back) {
+        world.alerting.looked_at = None;
+    }
     for alert in alerts {
         let own = &mut world.alerting.alerts;
         // What was seen stays seen, and a time that has come here is not waited for again.

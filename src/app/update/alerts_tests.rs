@@ -1,6 +1,6 @@
 use jiff::SignedDuration;
 use providers::error::ErrorKind;
-use providers::model::{AccountName, Component, Fate, Identity, Instance, Market, Phase, Rates};
+use providers::model::{AccountName, Action, Component, Fate, Identity, Instance, Market, Phase, Rates};
 use providers::money::{Currency, Rate};
 use providers::provider::{Found, Poll, Reading};
 use rstest::rstest;
@@ -13,6 +13,7 @@ use crate::app::update::take;
 use crate::rules::alerts::{Awake, Kind, Matter, Topic};
 use crate::rules::fleet::Account;
 use crate::rules::memory::{AccountMemory, Collector, Memory};
+use crate::rules::saga::{Authority, NotSent, OpId, Outcome, Step};
 use crate::rules::samples::{at, error, failed, identity, instance, listed, usd, volume, with_balance, with_storage};
 use crate::rules::settings::{Rules, Setting};
 
@@ -23,12 +24,20 @@ struct Story {
     alerts: Vec<Alert>,
     rows: Vec<crate::rules::fleet::Known<Instance>>,
     account: Option<AccountMemory>,
+    /// What other processes did; `None` while the ledger does not answer.
+    acted: Option<Vec<Operation>>,
 }
 
 impl Story {
     fn begin(clock: &str) -> Self {
-        let mut story =
-            Story { state: state(at(clock)), now: at(clock), alerts: Vec::new(), rows: Vec::new(), account: None };
+        let mut story = Story {
+            state: state(at(clock)),
+            now: at(clock),
+            alerts: vec![],
+            rows: vec![],
+            account: None,
+            acted: Some(vec![]),
+        };
         story.start();
         story
     }
@@ -49,6 +58,7 @@ impl Story {
     }
 
     fn hear(&mut self, event: WorldEvent) {
+        let mut recall = false;
         for effect in take(&mut self.state, Event::World(event), self.now) {
             match effect {
                 Effect::KeepAlerts { alerts, .. } => {
@@ -66,8 +76,12 @@ impl Story {
                         self.rows.push(row);
                     }
                 }
+                Effect::RecallAlerts => recall = true,
                 _ => {}
             }
+        }
+        if let Some(acted) = self.acted.clone().filter(|_| recall) {
+            self.hear(WorldEvent::AlertsRecalled { alerts: self.alerts.clone(), acted });
         }
     }
 
@@ -107,6 +121,11 @@ impl Story {
     fn matter(&self, kind: Kind) -> &Matter {
         let mut open = self.state.world.alerting.alerts.open();
         &open.find(|alert| alert.topic.kind == kind).expect("an open alert").matter
+    }
+
+    /// Asked by its id, its provider knows it no more.
+    fn hear_gone(&mut self, id: &str) {
+        self.hear(WorldEvent::LookedUp { op: None, identity: identity("team", id), found: Ok(Found::NoSuchId) });
     }
 
     fn acknowledge(&mut self) {
@@ -450,9 +469,9 @@ fn what_somebody_saw_on_another_screen_is_seen_here() {
     story.poll("10:00:00", a_and(vec![]));
     let theirs = |stage| vec![Alert { stage, ..story.alerts[0].clone() }];
     let (past, seen) = (theirs(Stage::Snoozed { until: at("09:59:00") }), theirs(Stage::Acknowledged));
-    story.hear(WorldEvent::AlertsRecalled(past));
+    story.hear(WorldEvent::AlertsRecalled { alerts: past, acted: Vec::new() });
     assert_eq!(story.calling(), [Kind::Burn], "a time that has come is not waited for again");
-    story.hear(WorldEvent::AlertsRecalled(seen));
+    story.hear(WorldEvent::AlertsRecalled { alerts: seen, acted: Vec::new() });
     assert_eq!(story.calling(), []);
 }
 
@@ -509,4 +528,81 @@ fn an_idle_instance_of_somebody_else_is_none_of_ours() {
     // It is stopped: that is the end of it.
     story.poll("10:00:15", listed(vec![Instance { rates: Rates::known(), ..instance("a", Phase::Stopped, "0") }]));
     assert_eq!(story.state.world.alerting.alerts.open().count(), 0);
+}
+
+/// What another process did to `b`, as the ledger tells it.
+fn theirs(story: &Story, action: Action, changed: impl Fn(&mut Operation)) -> Vec<Operation> {
+    use crate::rules::plan::{Basis, plan};
+    let World { fleet, settings, .. } = &story.state.world;
+    let basis = Basis { fleet, settings, under_way: &[], read_only: false, now: story.now };
+    let target = plan(basis, action, &[identity("team", "b")]).targets.remove(0);
+    let (mut operation, _) =
+        Operation::begin(OpId(1), action, target, Authority::LoseData, "bo@desk".to_owned(), story.now);
+    operation.sent = 1;
+    changed(&mut operation);
+    vec![operation]
+}
+
+#[rstest]
+#[case::under_way(Action::Release, |_: &mut Operation| {}, 0)]
+#[case::done(Action::Release, |operation: &mut Operation| operation.step = Step::Ended { at: at("10:00:05"), outcome: Outcome::Done { despite: None } }, 0)]
+#[case::done_long_ago(Action::Release, |operation: &mut Operation| operation.step = Step::Ended { at: at("08:59:00"), outcome: Outcome::Done { despite: None } }, 1)]
+#[case::taken_back(Action::Release, |operation: &mut Operation| operation.step = Step::Ended { at: at("10:00:05"), outcome: Outcome::NotSent(NotSent::TakenBack) }, 1)]
+#[case::not_sent_yet(Action::Release, |operation: &mut Operation| operation.sent = 0, 1)]
+#[case::another_action(Action::Restart, |_: &mut Operation| {}, 1)]
+#[case::another_machine(Action::Release, |operation: &mut Operation| operation.target.identity.id = "c".into(), 1)]
+fn what_another_process_did_is_not_told_as_what_nobody_did(
+    #[case] action: Action,
+    #[case] changed: fn(&mut Operation),
+    #[case] told: usize,
+) {
+    for restarted in [false, true] {
+        let mut story = Story::begin("10:00:00");
+        story.poll("10:00:00", a_and(vec![running("b")]));
+        story.acted = Some(theirs(&story, action, changed));
+        if restarted {
+            story.start();
+        }
+        story.poll("10:00:10", a_and(vec![])).poll("10:00:15", a_and(vec![]));
+        story.hear_gone("b");
+        assert_eq!(story.told(Kind::Vanished), told, "restarted: {restarted}");
+        assert_eq!(story.alerts.len(), told, "nothing is left of what was explained");
+    }
+}
+
+#[test]
+fn while_the_ledger_does_not_answer_what_happened_is_held_back_for_a_time_and_outlives_a_restart() {
+    let mut story = Story::begin("10:00:00");
+    story.poll("10:00:00", a_and(vec![running("b")]));
+    story.acted = None;
+    story.poll("10:00:10", a_and(vec![])).poll("10:00:15", a_and(vec![]));
+    story.hear_gone("b");
+    story.tick("10:00:30");
+    assert_eq!((story.calling(), story.alerts.len()), (vec![], 1), "it is written down");
+    story.start();
+    story.tick("10:00:34");
+    assert_eq!(story.calling(), []);
+    story.tick("10:00:35");
+    assert_eq!(story.calling(), [Kind::Vanished]);
+}
+
+/// A command that lists and is gone takes in what was listed: without a word of it, nobody would ever be told.
+#[test]
+fn what_a_command_was_the_first_to_see_is_told_by_who_looks_next() {
+    let mut story = Story::begin("10:00:00");
+    story.poll("10:00:00", a_and(vec![running("b"), running("c")]));
+    story.start();
+    (story.state.world.one_shot, story.state.world.alerting.heedless) = (true, true);
+    for clock in ["11:00:00", "11:00:15"] {
+        story.poll(clock, a_and(vec![instance("c", Phase::Running, "2"), running("new")]));
+    }
+    story.hear_gone("b");
+    story.tick("11:00:30");
+    assert_eq!(story.calling(), []);
+    story.now = at("12:00:00");
+    story.start();
+    story.poll("12:00:00", a_and(vec![instance("c", Phase::Running, "2"), running("new")]));
+    story.tick("12:00:20");
+    assert_eq!(story.calling(), [Kind::Repriced, Kind::Appeared, Kind::Vanished]);
+    assert_eq!(story.alerts.len(), 3);
 }

@@ -9,8 +9,9 @@ use std::collections::BTreeSet;
 use jiff::{SignedDuration, Timestamp};
 use providers::model::{AccountName, Action, Identity, Phase, ResourceKind};
 
+use super::happened;
 use crate::app::state::World;
-use crate::rules::alerts::{About, Alert, Finding, Kind, Matter, Topic};
+use crate::rules::alerts::{About, Alert, Finding, Kind, Matter, Stage, Topic};
 use crate::rules::budgets;
 use crate::rules::fleet::{Account, Freshness, Known, Row};
 use crate::rules::plan::shown_name;
@@ -39,6 +40,7 @@ pub(super) fn all(world: &mut World, now: Timestamp) -> Vec<Finding> {
             found.extend(budgets::findings(budget, standing, &world.alerting.alerts));
         }
     }
+    found.extend(explained(world, now));
     let eased = eased(world, &found, now);
     found.extend(eased);
     found
@@ -72,6 +74,13 @@ fn not_done(world: &World, operation: &Operation, now: Timestamp) -> Option<Find
             rates: rates.unwrap_or_default(),
         })
     })
+}
+
+/// What happened and is not told yet, since it turns out to be what some process was asked to do.
+fn explained(world: &World, now: Timestamp) -> impl Iterator<Item = Finding> {
+    let pending = world.alerting.alerts.open().filter(|alert| alert.stage == Stage::Pending);
+    let explained = pending.filter(move |alert| happened::is_explained(world, &alert.matter, now));
+    explained.map(|alert| Finding::eased(alert.matter.clone()))
 }
 
 /// What was so a moment ago and, as somebody looked, is not now: it may come and go.
@@ -121,6 +130,9 @@ fn is_told<T: Row>(known: &Known<T>, account: &Account) -> bool {
 /// Nobody knows whether it still is so.
 pub(super) fn is_doubtful(world: &World, topic: &Topic, now: Timestamp) -> bool {
     match &topic.about {
+        _ if matches!(topic.kind, Kind::Appeared | Kind::Vanished) => is_held_back(world, topic, now),
+        // That these happened is certain.
+        _ if matches!(topic.kind, Kind::Reclaimed | Kind::Repriced) => false,
         About::Resource(identity) => resource_is_doubtful(world, topic.kind, identity, now),
         About::Account(name) => {
             let Some(account) = world.fleet.account(name) else { return false };
@@ -131,6 +143,12 @@ pub(super) fn is_doubtful(world: &World, topic: &Topic, now: Timestamp) -> bool 
         About::Budget(name) => world.budgets.get(name).is_some_and(|(_, standing)| standing.is_none()),
         About::Action(_) | About::Channel(_) => false,
     }
+}
+
+/// The ledger has yet to say whether another process did it.
+fn is_held_back(world: &World, topic: &Topic, now: Timestamp) -> bool {
+    let age = world.alerting.alerts.get(topic).map(|alert| now.duration_since(alert.since));
+    world.alerting.acted.is_none() && age.is_some_and(|age| (SignedDuration::ZERO..happened::HELD).contains(&age))
 }
 
 fn resource_is_doubtful(world: &World, kind: Kind, identity: &Identity, now: Timestamp) -> bool {

@@ -7,10 +7,10 @@ use crate::app::state::World;
 use crate::rules::alerts::{Finding, Matter};
 use crate::rules::fleet::{Consequence, Known};
 use crate::rules::plan::shown_name;
-use crate::rules::saga::{Operation, Outcome, Step};
+use crate::rules::saga::{MOVES_FOR, Operation, Outcome, Step};
 
-/// So long after an action of ours ended its resource may still do what we asked for.
-const OURS: SignedDuration = SignedDuration::from_hours(1);
+/// So long at the most the ledger is waited for to say whether another process did it.
+pub const HELD: SignedDuration = SignedDuration::from_secs(20);
 
 /// How far an account was known before an answer was taken in.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,9 +29,9 @@ impl Before {
     }
 }
 
-/// Notes what an answer brought about that is worth a word. Only who collects tells it.
+/// Notes what an answer brought about that is worth a word. Who writes down that it is so writes this down as well.
 pub fn note(world: &mut World, before: Before, consequences: &[Consequence], now: Timestamp) {
-    if !world.collects() || world.one_shot {
+    if !world.collects() {
         return;
     }
     for (at, consequence) in consequences.iter().enumerate() {
@@ -55,8 +55,25 @@ pub fn note(world: &mut World, before: Before, consequences: &[Consequence], now
             }
             Consequence::Turned(..) | Consequence::AskById(_) | Consequence::Changed(_) => None,
         };
-        world.alerting.events.extend(matter.map(Finding::now));
+        world.alerting.events.extend(matter.map(|matter| match doing(&matter) {
+            Some(_) => Finding::after(matter, HELD),
+            None => Finding::now(matter),
+        }));
     }
+}
+
+/// The actions that bring such a thing about, and on what; `None` for what nobody here does.
+fn doing(matter: &Matter) -> Option<(&Identity, &'static [Action])> {
+    match matter {
+        Matter::Appeared { identity, .. } => Some((identity, &[Action::Start, Action::Restart])),
+        Matter::Vanished { identity, .. } => Some((identity, &[Action::Release, Action::Stop])),
+        _ => None,
+    }
+}
+
+/// What was noted, and turns out to be what some process was asked to do.
+pub fn is_explained(world: &World, matter: &Matter, now: Timestamp) -> bool {
+    doing(matter).is_some_and(|(identity, actions)| acted(world, identity, actions, now))
 }
 
 fn appeared(world: &World, known: &Known<Instance>, before: Before, now: Timestamp) -> Option<Matter> {
@@ -67,16 +84,17 @@ fn appeared(world: &World, known: &Known<Instance>, before: Before, now: Timesta
         created.zip(before.as_of).is_none_or(|(created, as_of)| created <= as_of)
     };
     let of_the_config = row.remarks.contains(&Remark::NoApi);
-    if at_first_sight || of_the_config || acted(world, &known.identity, &[Action::Start, Action::Restart], now) {
+    if at_first_sight || of_the_config {
         return None;
     }
     let rates = row.rates.upper().rates().to_vec();
-    Some(Matter::Appeared { identity: known.identity.clone(), name: name(known), rates })
+    let matter = Matter::Appeared { identity: known.identity.clone(), name: name(known), rates };
+    Some(matter).filter(|matter| !is_explained(world, matter, now))
 }
 
 fn vanished(world: &World, known: &Known<Instance>, now: Timestamp) -> Option<Matter> {
-    let ours = acted(world, &known.identity, &[Action::Release, Action::Stop], now);
-    (!ours).then(|| Matter::Vanished { identity: known.identity.clone(), name: name(known) })
+    let matter = Matter::Vanished { identity: known.identity.clone(), name: name(known) };
+    Some(matter).filter(|matter| !is_explained(world, matter, now))
 }
 
 fn reclaimed(known: &Known<Instance>) -> Matter {
@@ -101,10 +119,11 @@ fn repriced(known: &Known<Instance>, before: &Rates) -> Option<Matter> {
 fn acted(world: &World, identity: &Identity, actions: &[Action], now: Timestamp) -> bool {
     let may_move = |operation: &Operation| match &operation.step {
         Step::Ended { outcome: Outcome::NotSent(_), .. } => false,
-        Step::Ended { at, .. } => now.duration_since(*at) < OURS,
+        Step::Ended { at, .. } => now.duration_since(*at) < MOVES_FOR,
         _ => operation.sent > 0,
     };
-    world.operations.values().any(|operation| {
+    let of_others = world.alerting.acted.iter().flatten();
+    world.operations.values().chain(of_others).any(|operation| {
         let of = &operation.target.identity;
         actions.contains(&operation.action)
             && (&of.account, of.kind, &of.id) == (&identity.account, identity.kind, &identity.id)

@@ -85,8 +85,8 @@ pub fn update(world: &mut World, event: WorldEvent, now: Timestamp) -> Vec<Effec
         }
         WorldEvent::Stream { identity, number, told } => usage::told(world, &identity, number, told, now),
         WorldEvent::UsageRecalled { entries, rest, peaks } => usage::recalled(world, &entries, rest, peaks, now),
-        WorldEvent::AlertsRecalled(alerts) => {
-            alerts::recalled(world, alerts, now);
+        WorldEvent::AlertsRecalled { alerts, acted } => {
+            alerts::recalled(world, alerts, acted, now);
             vec![]
         }
         WorldEvent::MessagesRecalled(messages) => {

@@ -146,21 +146,29 @@ impl Alerts {
     /// Takes in what was found. A topic that is not among it has ended, unless `doubtful` says that nobody knows.
     pub fn take(&mut self, found: Vec<Finding>, doubtful: &dyn Fn(&Topic) -> bool, now: Timestamp) -> Vec<Told> {
         self.follow_clock(now);
-        let mut told = Vec::new();
-        let mut seen = BTreeSet::new();
-        for finding in found {
-            let topic = finding.matter.topic();
-            self.find(&topic, finding, now, &mut told);
-            seen.insert(topic);
-        }
+        let seen: BTreeSet<Topic> = found.iter().map(|finding| finding.matter.topic()).collect();
+        let mut told = self.note(found, now);
         let untold: Vec<Topic> = self.open.keys().filter(|topic| !seen.contains(*topic)).cloned().collect();
         for topic in untold {
             let Some(alert) = self.open.get(&topic) else { continue };
             if alert.matter.is_event() {
-                self.let_event_go_on(&topic, now, &mut told);
+                // What is not told yet may turn out to be somebody's doing.
+                if alert.stage != Stage::Pending || !doubtful(&topic) {
+                    self.let_event_go_on(&topic, now, &mut told);
+                }
             } else if !doubtful(&topic) {
                 self.end(&topic, now, &mut told);
             }
+        }
+        told
+    }
+
+    /// Takes in what was found by somebody who looks for nothing else.
+    pub fn note(&mut self, found: Vec<Finding>, now: Timestamp) -> Vec<Told> {
+        let mut told = Vec::new();
+        for finding in found {
+            let topic = finding.matter.topic();
+            self.find(&topic, finding, now, &mut told);
         }
         told
     }
