@@ -139,10 +139,17 @@ fn make(world: &mut World, now: Timestamp) -> Vec<Option<Standing>> {
             lumps: lumps.iter().filter(|(_, thing)| takes(thing)).map(|(lump, _)| *lump).collect(),
             running: running.iter().filter(|(_, thing)| takes(thing)).map(|(running, _)| *running).collect(),
             exchange: &budgets.exchange,
+            before: before(budget, budgets),
         };
         standing(budget, &inputs, now)
     };
     budgets.rules.iter().map(of).collect()
+}
+
+/// How a budget stood that has not become another one since.
+fn before<'a>(budget: &Budget, budgets: &'a Budgets) -> Option<&'a Standing> {
+    let at = budgets.made_for.iter().position(|made_for| made_for.name == budget.name)?;
+    budgets.standings.get(at).filter(|_| budgets.made_for[at] == *budget)?.as_ref()
 }
 
 /// All that goes on being charged.
