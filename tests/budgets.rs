@@ -350,7 +350,7 @@ impl Program {
     }
 
     fn hear(&mut self, event: WorldEvent, now: i64) -> Vec<Effect> {
-        app::update(&mut self.state, Event::World(event), time(now))
+        app::take(&mut self.state, Event::World(event), time(now))
     }
 
     /// Does what is asked for. Accounts in `silent` do not answer.
@@ -461,6 +461,7 @@ fn month(seed: u64) -> (usize, usize) {
             program.restart(&truth, from_text, now);
         }
         let silent: BTreeSet<usize> = (0..5).filter(|_| dice.chance(20)).collect();
+        program.state.world.budgets.as_of = Some(time(now));
         program.tick(&truth, &silent, now);
         // What changes does so as somebody looks, shortly after another look: then its moment is known.
         now += 20_000;
@@ -470,6 +471,7 @@ fn month(seed: u64) -> (usize, usize) {
                 machine.turn(rate, now);
             }
         }
+        program.state.world.budgets.as_of = Some(time(now));
         program.tick(&truth, &silent, now);
         now += 11_000;
         program.tick(&truth, &silent, now);
@@ -494,9 +496,9 @@ fn month(seed: u64) -> (usize, usize) {
             });
         }
         now += match dice.between(0, 9) {
-            0 => dice.between(12 * HOUR, 60 * HOUR),
-            1..=3 => dice.between(5 * MINUTE, 30 * MINUTE),
-            _ => dice.between(HOUR, 15 * HOUR),
+            0..=2 => dice.between(20 * HOUR, 80 * HOUR),
+            3..=4 => dice.between(5 * MINUTE, 30 * MINUTE),
+            _ => dice.between(HOUR, 35 * HOUR),
         };
     }
     told.sort();
