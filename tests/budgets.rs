@@ -451,7 +451,7 @@ fn month(seed: u64) -> (usize, usize) {
         since: start,
         past: vec![],
     };
-    let mut truth = Truth { machines: (0..14).map(|n| machine(n, &mut dice)).collect() };
+    let mut truth = Truth { machines: (0..10).map(|n| machine(n, &mut dice)).collect() };
     let (mut oracle, mut now, mut moments) = (Oracle::default(), start, 0);
     let (mut told, mut expected): (Vec<Line>, Vec<Line>) = Default::default();
     program.restart(&truth, false, now);
@@ -496,9 +496,9 @@ fn month(seed: u64) -> (usize, usize) {
             });
         }
         now += match dice.between(0, 9) {
-            0..=2 => dice.between(20 * HOUR, 80 * HOUR),
-            3..=4 => dice.between(5 * MINUTE, 30 * MINUTE),
-            _ => dice.between(HOUR, 35 * HOUR),
+            0..=3 => dice.between(30 * HOUR, 90 * HOUR),
+            4 => dice.between(5 * MINUTE, 30 * MINUTE),
+            _ => dice.between(HOUR, 50 * HOUR),
         };
     }
     told.sort();

@@ -1,5 +1,5 @@
 use jiff::tz::TimeZone;
-use providers::model::Phase;
+use providers::model::{Instance, Phase, Rates};
 use rust_decimal::Decimal;
 
 use super::*;
@@ -10,9 +10,9 @@ use crate::app::update;
 use crate::rules::budgets::{Cycle, Scope};
 use crate::rules::matcher::Glob;
 use crate::rules::memory::{Collector, Memory};
-use crate::rules::samples::{at, budget, fleet, instance, listed, usd};
+use crate::rules::samples::{at, budget, fleet, instance, listed};
 use crate::rules::settings::Rules;
-use crate::rules::spend::Summed;
+use crate::rules::spend::{Period, Summed};
 
 /// A collector with budgets, whose books are asked and hold nothing.
 struct Desk {
@@ -64,7 +64,7 @@ impl Desk {
         self
     }
 
-    fn list(&mut self, rows: Vec<providers::model::Instance>) -> &mut Self {
+    fn list(&mut self, rows: Vec<Instance>) -> &mut Self {
         let account = &mut self.state.world.fleet.accounts[0];
         let asked_at = account.pacing.in_flight.expect("a poll is under way");
         self.hear(WorldEvent::Polled { account: "team".into(), asked_at, poll: Box::new(listed(rows)) });
@@ -93,7 +93,7 @@ fn a_standing_follows_what_is_open_and_is_made_anew_every_ten_seconds() {
     desk.books_answer();
     assert_eq!(desk.spent("all"), Decimal::ZERO);
     let ends = instance("a", Phase::Running, "3.6");
-    let ends = providers::model::Instance { ends_at: Some(at("11:00:00")), ..ends };
+    let ends = Instance { ends_at: Some(at("11:00:00")), ..ends };
     desk.list(vec![ends, instance("b", Phase::Running, "7.2")]);
     desk.at(at("10:00:05"));
     let made = desk.standing("all").unwrap().as_of;
@@ -130,6 +130,20 @@ fn a_term_that_turns_and_a_rule_that_changes_ask_the_books_again() {
     assert!(desk.standing("all").is_some());
 }
 
+/// Before its days, in them and after them: a budget for some dates is looked at no more often than any other.
+#[test]
+fn days_that_are_not_now_are_no_turn() {
+    let dates = |from: &str, to: &str| Cycle::Dates(Period { from: from.parse().unwrap(), to: to.parse().unwrap() });
+    let rules = [("2026-11-01", "2026-11-05"), ("2026-11-30", "2026-12-01"), ("2026-12-05", "2026-12-09")];
+    let rules = rules.map(|(from, to)| budget(from, "10", dates(from, to)));
+    let mut desk = Desk::new(rules.to_vec(), at("10:00:00"));
+    desk.books_answer().at(at("10:00:20"));
+    for clock in ["10:00:21", "10:00:25", "10:00:29"] {
+        desk.at(at(clock));
+        assert_eq!(desk.state.world.budgets.as_of, Some(at("10:00:20")));
+    }
+}
+
 #[test]
 fn books_that_do_not_answer_are_asked_again_after_a_minute() {
     let mut desk = Desk::new(vec![budget("all", "10", Cycle::Day)], at("10:00:00"));
@@ -148,13 +162,12 @@ fn what_is_gone_goes_on_to_count_by_its_name() {
     let mut named = budget("named", "10", Cycle::Day);
     named.scope = Scope { instance: Some(Glob::new("a*")), ..Scope::default() };
     let mut desk = Desk::new(vec![named], at("10:00:00"));
-    desk.books_answer().list(vec![instance("a", Phase::Running, "3.6")]).at(at("10:00:20"));
-    let gone =
-        providers::model::Instance { rates: providers::model::Rates::known(), ..instance("a", Phase::Gone, "0") };
-    desk.list(vec![gone]).at(at("10:00:31"));
-    let spent = desk.spent("named");
-    assert!(spent > Decimal::ZERO, "{}", usd("3.6").amount());
+    let runs = || vec![instance("a", Phase::Running, "3.6")];
+    desk.books_answer().list(runs()).at(at("10:00:20")).list(runs()).at(at("10:00:40"));
+    let gone = Instance { rates: Rates::known(), ..instance("a", Phase::Gone, "0") };
+    desk.list(vec![gone]).at(at("10:00:51"));
+    assert_eq!(desk.spent("named"), dec("0.02"), "up to its last sight");
     desk.at(at("10:02:30")).at(at("10:02:45"));
     assert!(desk.state.world.fleet.instances.is_empty());
-    assert_eq!(desk.spent("named"), spent);
+    assert_eq!(desk.spent("named"), dec("0.02"));
 }
