@@ -62,11 +62,13 @@ fn drawn<'a>(budget: &Budget, budgets: &Budgets, spending: &'a Spending) -> Opti
 pub(super) fn bring_up_to_date(world: &mut World, now: Timestamp) {
     let (budgets, version) = (&world.budgets, world.spending.version);
     let has_changed = budgets.version != version;
-    let is_over = |standing: &Standing| standing.term.from > now || standing.term.to.is_some_and(|to| to <= now);
-    let is_wrong = |standing: &Option<Standing>| standing.as_ref().map_or(has_changed, is_over);
+    let is_wrong = |(budget, standing): (&Budget, &Option<Standing>)| match standing {
+        Some(standing) => has_turned(budget, standing, now),
+        None => has_changed,
+    };
     let least = match () {
         () if budgets.standings.len() != budgets.rules.len() => SignedDuration::ZERO,
-        () if budgets.standings.iter().any(is_wrong) => SignedDuration::ZERO,
+        () if budgets.rules.iter().zip(&budgets.standings).any(is_wrong) => SignedDuration::ZERO,
         () if has_changed => BETWEEN_CHANGES,
         () => TICK,
     };
@@ -84,6 +86,13 @@ pub(super) fn bring_up_to_date(world: &mut World, now: Timestamp) {
     }
     budgets.as_of = Some(now);
     budgets.version = version;
+}
+
+/// Whether a standing is of another term than the present one. Days from one date to another have one only.
+fn has_turned(budget: &Budget, standing: &Standing, now: Timestamp) -> bool {
+    let term = standing.term;
+    let is_within = term.from <= now && term.to.is_none_or(|to| now < to);
+    !is_within && budget.term(now) != term
 }
 
 /// What of standings an order or a mark may follow from.
@@ -139,10 +148,17 @@ fn make(world: &mut World, now: Timestamp) -> Vec<Option<Standing>> {
             lumps: lumps.iter().filter(|(_, thing)| takes(thing)).map(|(lump, _)| *lump).collect(),
             running: running.iter().filter(|(_, thing)| takes(thing)).map(|(running, _)| *running).collect(),
             exchange: &budgets.exchange,
+            before: before(budget, budgets),
         };
         standing(budget, &inputs, now)
     };
     budgets.rules.iter().map(of).collect()
+}
+
+/// How a budget stood that has not become another one since.
+fn before<'a>(budget: &Budget, budgets: &'a Budgets) -> Option<&'a Standing> {
+    let at = budgets.made_for.iter().position(|made_for| made_for.name == budget.name)?;
+    budgets.standings.get(at).filter(|_| budgets.made_for[at] == *budget)?.as_ref()
 }
 
 /// All that goes on being charged.

@@ -42,8 +42,14 @@ impl Desk {
         let terms =
             Terms { component: Component::Compute, charge: Charge::Certain, wasted: false, project: None, gpus: 1 };
         let running = Running { identity: &own, terms: &terms, rate: usd(self.burn), ends_at: None };
-        let inputs =
-            Inputs { drawn: Some(&drawn), beyond: vec![], lumps: vec![], running: vec![running], exchange: &exchange };
+        let inputs = Inputs {
+            drawn: Some(&drawn),
+            beyond: vec![],
+            lumps: vec![],
+            running: vec![running],
+            exchange: &exchange,
+            before: None,
+        };
         standing(&self.budget, &inputs, self.now).unwrap()
     }
 

@@ -79,9 +79,13 @@ impl Measure {
 
     /// Joins sums.
     pub fn total(&self, sums: impl IntoIterator<Item = (Currency, Exact)>) -> Total {
-        let mut of: BTreeMap<Currency, Exact> = BTreeMap::new();
+        // There are hardly ever more than two or three.
+        let mut of: Vec<(Currency, Exact)> = Vec::with_capacity(2);
         for (currency, sum) in sums {
-            *of.entry(currency).or_default() += sum;
+            match of.iter_mut().find(|(known, _)| *known == currency) {
+                Some((_, known)) => *known += sum,
+                None => of.push((currency, sum)),
+            }
         }
         let mut total = Total { amount: Decimal::ZERO, apart: Vec::new() };
         for (currency, sum) in of {

@@ -57,6 +57,8 @@ pub struct Inputs<'a> {
     pub lumps: Vec<&'a Lump>,
     pub running: Vec<Running<'a>>,
     pub exchange: &'a Exchange,
+    /// The standing before it, of the same budget: when a line was crossed is known best soon after. `None` at first.
+    pub before: Option<&'a Standing>,
 }
 
 /// How a budget stands at a moment. Amounts are in the unit of its limit.
@@ -132,8 +134,12 @@ pub fn standing(budget: &Budget, inputs: &Inputs<'_>, now: Timestamp) -> Option<
     lines.sort_unstable();
     lines.dedup();
     let crossed = lines.into_iter().map(|percent| (percent, budget.line(percent)));
-    let crossed: Vec<_> =
-        crossed.filter(|(_, line)| is_crossed(*line)).map(|(percent, line)| (percent, past.crossed_at(line))).collect();
+    let before = inputs.before.filter(|before| before.term == term);
+    let when = |(percent, line): (u32, Decimal)| {
+        let known = before.and_then(|before| before.crossed.iter().find(|(known, _)| *known == percent));
+        known.copied().unwrap_or_else(|| (percent, past.crossed_at(line)))
+    };
+    let crossed: Vec<_> = crossed.filter(|(_, line)| is_crossed(*line)).map(when).collect();
     let reaches = match crossed.iter().find(|(percent, _)| *percent == 100) {
         Some((_, at)) => *at,
         None => ahead.reaches(budget.limit.amount),

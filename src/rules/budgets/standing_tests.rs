@@ -106,6 +106,7 @@ impl Given {
             lumps: self.lumps.iter().collect(),
             running: running.collect(),
             exchange: &self.exchange,
+            before: None,
         };
         standing(&self.budget, &inputs, now).expect("the books answered")
     }
@@ -271,7 +272,8 @@ fn without_an_answer_about_the_present_term_nobody_knows() {
     let budget = budget("all", "10", Cycle::Day);
     let exchange = Exchange::default();
     let of = |drawn: Option<&Drawn>| {
-        let inputs = Inputs { drawn, beyond: vec![], lumps: vec![], running: vec![], exchange: &exchange };
+        let inputs =
+            Inputs { drawn, beyond: vec![], lumps: vec![], running: vec![], exchange: &exchange, before: None };
         standing(&budget, &inputs, at("08:00:00")).is_some()
     };
     let drawn = |name: &str, from| Drawn { name: name.to_owned(), from, ..Drawn::default() };
