@@ -413,7 +413,7 @@ impl Program {
         }
         let told = self.alerts.take(found, &|_| false, time(now));
         let unkept = self.alerts.take_unkept();
-        self.ledger.keep_alerts(&unkept, &[]).unwrap();
+        self.ledger.keep_alerts(&unkept, &[], time(now)).unwrap();
         let key = |alert: &Alert| (serde_json::to_string(&alert.topic).unwrap(), alert.since);
         self.kept.extend(unkept.into_iter().map(|alert| (key(&alert), alert)));
         told.into_iter().filter_map(|told| if let Told::Fired(alert) = told { Some(alert) } else { None }).collect()

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use providers::model::{AccountName, Identity};
 
-use crate::rules::alerts::{Alerts, Finding, Limits};
+use crate::rules::alerts::{Alerts, Finding, Limits, Matter};
 use crate::rules::budgets::{Budget, Standing};
 use crate::rules::dispatch::{Dispatch, Message};
 use crate::rules::saga::Operation;
@@ -82,6 +82,10 @@ pub struct Alerting {
     pub events: Vec<Finding>,
     /// What any process did of late, by the ledger; `None` until it is read after something happened.
     pub acted: Option<Vec<Operation>>,
+    /// What left accounts beyond what is known to be charged; `None` before the books have answered.
+    pub unexplained: Option<Vec<Matter>>,
+    /// When they were asked.
+    pub balances_asked: Option<Timestamp>,
     /// When it was last looked for what is worth an alert.
     pub looked_at: Option<Timestamp>,
 }

@@ -98,6 +98,8 @@ pub enum Effect {
     /// Read how alerts stand, and what was done: another process may have been told that somebody has seen them, and
     /// may have brought about what happened.
     RecallAlerts,
+    /// Ask the books how balances moved, and what was charged meanwhile.
+    AskBalances(Question),
     /// Tell a channel, once it is written down that this was begun.
     Send(Parcel),
     /// Claim the ledger, or renew the claim.

@@ -103,6 +103,8 @@ pub enum WorldEvent {
         /// What any process did of late, or has in hand.
         acted: Vec<Operation>,
     },
+    /// What the books say of balances.
+    Balances(Box<Answer>),
     /// Messages that wait in the ledger, whoever wrote them.
     MessagesRecalled(Vec<Message>),
     /// How it went to tell a channel.

@@ -51,6 +51,7 @@ impl Performer {
             Effect::Set { identity, setting } => self.keeper.set(identity, setting),
             Effect::SumUp { day, asked, budgets } => self.keeper.sum_up(day, asked, budgets),
             Effect::KeepAlerts { alerts, messages } => self.keeper.keep_alerts(alerts, messages),
+            Effect::AskBalances(question) => self.keeper.ask_balances(question),
             Effect::RecallAlerts => self.keeper.recall_alerts(),
             Effect::Send(parcel) => self.channels.send(parcel, &self.keeper),
             Effect::AskBilled { account, from, to } => self.ask_billed(account, from, to),

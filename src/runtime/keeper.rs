@@ -116,6 +116,8 @@ impl Entry {
 /// Who asked what was spent.
 enum Asker {
     Screen,
+    /// For what is worth an alert.
+    Collector,
     Command(oneshot::Sender<Result<Answer, LedgerError>>),
 }
 
@@ -197,6 +199,11 @@ impl Keeper {
     /// The answer comes as an event.
     pub fn ask_spend(&self, question: Question) {
         self.put(Work::Spend(question, Asker::Screen));
+    }
+
+    /// The answer comes as an event.
+    pub fn ask_balances(&self, question: Question) {
+        self.put(Work::Spend(question, Asker::Collector));
     }
 
     /// What was spent.
@@ -540,7 +547,8 @@ impl Desk {
             // Nobody waits for it any more only when the command was interrupted.
             (Asker::Command(asker), answer) => drop(asker.send(answer)),
             (Asker::Screen, Ok(answer)) => self.outbox.put(Event::View(ViewEvent::Spend(Box::new(answer)))),
-            (Asker::Screen, Err(error)) => tracing::error!(%error, "the books cannot be read"),
+            (Asker::Collector, Ok(answer)) => self.outbox.put(Event::World(WorldEvent::Balances(Box::new(answer)))),
+            (Asker::Screen | Asker::Collector, Err(error)) => tracing::error!(%error, "the books cannot be read"),
         }
     }
 

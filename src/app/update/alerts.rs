@@ -1,17 +1,23 @@
 //! Alerts: what the world gives rise to, what is told of it and where, and what people say to it.
 
 use jiff::{SignedDuration, Timestamp};
+use providers::money::Money;
 
 use super::{findings, happened};
 use crate::app::effect::Effect;
 use crate::app::event::Intent;
+use crate::app::notes;
 use crate::app::state::World;
-use crate::rules::alerts::{Alert, Finding, Stage, Told};
+use crate::rules::alerts::{Alert, Finding, Matter, Stage, Told};
 use crate::rules::dispatch::{Delivery, News};
 use crate::rules::saga::Operation;
+use crate::rules::spend::{Answer, BalanceChange, Exact, Period, Question, date_of};
 
 /// How often it is looked for what is worth an alert, when nothing calls for it.
 const LOOK: SignedDuration = SignedDuration::from_secs(10);
+
+/// How often the books are asked what left accounts beyond what is known to be charged.
+const ASK_BALANCES: SignedDuration = SignedDuration::from_hours(1);
 
 /// Looks for what is worth an alert when it is time, and tells it.
 pub(super) fn tick(world: &mut World, now: Timestamp) -> Vec<Effect> {
@@ -42,7 +48,33 @@ pub(super) fn tick(world: &mut World, now: Timestamp) -> Vec<Effect> {
     if happened {
         effects.push(Effect::RecallAlerts);
     }
+    effects.extend(ask_balances(world, now));
     effects
+}
+
+fn ask_balances(world: &mut World, now: Timestamp) -> Option<Effect> {
+    let age = world.alerting.balances_asked.map(|at| now.duration_since(at));
+    if age.is_some_and(|age| (SignedDuration::ZERO..ASK_BALANCES).contains(&age)) {
+        return None;
+    }
+    world.alerting.balances_asked = Some(now);
+    Some(Effect::AskBalances(Question::Balances(Period::month(date_of(now, &world.spending.zone)))))
+}
+
+/// What the books say of this month so far. While they are being added up they do not know all.
+pub(super) fn balances_told(world: &mut World, answer: Answer, now: Timestamp) {
+    if answer.unfinished {
+        return;
+    }
+    let changes = answer.balances.into_iter().map(|change| change.with_open(&world.spending.meter, now));
+    let lost = changes.filter(|change| change.unexplained() > Exact::ZERO && notes::is_unexplained(world, change));
+    let matter = |change: BalanceChange| Matter::Unexplained {
+        amount: Money::new(change.unexplained().amount(), change.first.currency),
+        account: change.account,
+        since: change.from,
+    };
+    let unexplained = lost.map(matter).collect();
+    world.alerting.unexplained = Some(unexplained);
 }
 
 /// What happened is written down for who looks next, who tells it.

@@ -1,7 +1,7 @@
 use jiff::SignedDuration;
 use providers::error::ErrorKind;
 use providers::model::{AccountName, Action, Component, Fate, Identity, Instance, Market, Phase, Rates};
-use providers::money::{Currency, Rate};
+use providers::money::{Currency, Money, Rate};
 use providers::provider::{Found, Poll, Reading};
 use rstest::rstest;
 
@@ -605,4 +605,49 @@ fn what_a_command_was_the_first_to_see_is_told_by_who_looks_next() {
     story.tick("12:00:20");
     assert_eq!(story.calling(), [Kind::Repriced, Kind::Appeared, Kind::Vanished]);
     assert_eq!(story.alerts.len(), 3);
+}
+
+#[test]
+fn what_left_an_account_unexplained_is_told_as_the_books_say_it_every_hour() {
+    let money = |amount: &str| Money::new(amount.parse().unwrap(), Currency::USD);
+    let answer = |last: &str, unfinished| {
+        let change = BalanceChange {
+            account: "team".into(),
+            from: at("01:00:00"),
+            to: at("09:00:00"),
+            first: money("100"),
+            last: money(last),
+            paid_in: money("0"),
+            vouchers: None,
+            charged: Exact::of("8".parse().unwrap()),
+        };
+        let question = Question::Balances(Period::month(date_of(at("10:00:00"), &jiff::tz::TimeZone::UTC)));
+        let (cells, entries, since) = (vec![], vec![], vec![]);
+        WorldEvent::Balances(Box::new(Answer { question, cells, entries, since, balances: vec![change], unfinished }))
+    };
+    let asks = |story: &mut Story, clock: &str| {
+        story.now = at(clock);
+        story.state.world.ledger_due = Some(story.now + SignedDuration::from_secs(10));
+        let effects = take(&mut story.state, Event::World(WorldEvent::Tick), story.now);
+        effects.iter().filter(|effect| matches!(effect, Effect::AskBalances(Question::Balances(_)))).count()
+    };
+    let mut story = Story::begin("10:00:00");
+    story.poll("10:00:00", a_and(vec![]));
+    assert_eq!((asks(&mut story, "10:59:59"), asks(&mut story, "11:00:00")), (0, 1));
+    story.poll("11:00:01", a_and(vec![]));
+    story.hear(answer("50", true));
+    story.tick("11:00:02");
+    assert_eq!(story.calling(), [], "the books are not added up");
+    for (last, told) in [("95", 0), ("91.95", 0), ("87", 1)] {
+        story.hear(answer(last, false));
+        story.tick("11:00:02");
+        assert_eq!(story.told(Kind::Unexplained), told, "{last}");
+    }
+    assert!(matches!(story.matter(Kind::Unexplained), Matter::Unexplained { amount, .. } if *amount == money("5")));
+    story.start();
+    story.poll("11:00:20", a_and(vec![]));
+    assert_eq!(story.calling(), [Kind::Unexplained], "nobody knows yet");
+    story.hear(answer("92", false));
+    story.tick("11:00:21");
+    assert_eq!((story.calling(), story.told(Kind::Unexplained)), (vec![], 1));
 }

@@ -40,6 +40,12 @@ pub(super) fn all(world: &mut World, now: Timestamp) -> Vec<Finding> {
             found.extend(budgets::findings(budget, standing, &world.alerting.alerts));
         }
     }
+    found.extend(world.alerting.unexplained.iter().flatten().filter_map(|matter| {
+        let About::Account(name) = matter.topic().about else { return None };
+        // A balance that nobody reads any more tells nothing new.
+        let account = world.fleet.account(&name)?;
+        is_heard(world, account, now).then(|| Finding::now(matter.clone()))
+    }));
     found.extend(explained(world, now));
     let eased = eased(world, &found, now);
     found.extend(eased);
@@ -136,7 +142,12 @@ pub(super) fn is_doubtful(world: &World, topic: &Topic, now: Timestamp) -> bool 
         About::Resource(identity) => resource_is_doubtful(world, topic.kind, identity, now),
         About::Account(name) => {
             let Some(account) = world.fleet.account(name) else { return false };
-            !is_heard(world, account, now) || (topic.kind == Kind::Runway && account.balance_error.is_some())
+            let untold = match topic.kind {
+                Kind::Runway => account.balance_error.is_some(),
+                Kind::Unexplained => world.alerting.unexplained.is_none(),
+                _ => false,
+            };
+            untold || !is_heard(world, account, now)
         }
         // What is not heard may be what burns.
         About::Fleet => world.fleet.accounts.iter().any(|account| !is_heard(world, account, now)),

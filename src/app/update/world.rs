@@ -73,7 +73,14 @@ pub fn update(world: &mut World, event: WorldEvent, now: Timestamp) -> Vec<Effec
             }
             effects
         }
-        WorldEvent::AddedUp => vec![spend::sum_up(world, now)],
+        WorldEvent::AddedUp => {
+            world.alerting.balances_asked = None;
+            vec![spend::sum_up(world, now)]
+        }
+        WorldEvent::Balances(answer) => {
+            alerts::balances_told(world, *answer, now);
+            vec![]
+        }
         WorldEvent::Summed(summed) => {
             spend::summed(world, *summed, now);
             vec![]

@@ -20,7 +20,7 @@ pub enum Billable {
 }
 
 /// One piece of a sum.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cell {
     /// The civil day. Of a piece that is one resource's: the first day of the period that was asked for.
     pub day: Date,

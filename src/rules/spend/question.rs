@@ -23,7 +23,7 @@ pub enum Question {
 }
 
 /// What the books answer.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
     pub question: Question,
     /// For `Days` and `Resources`.
@@ -39,7 +39,7 @@ pub struct Answer {
 }
 
 /// One entry of the books.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     pub from: Timestamp,
     /// The same as `from` for a charge of one moment.
@@ -55,7 +55,7 @@ pub struct Entry {
 }
 
 /// How an account's balance moved between the first and the last reading of a period.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BalanceChange {
     pub account: AccountName,
     pub from: Timestamp,
