@@ -40,7 +40,7 @@ const ACCOUNTS: [(&str, &str, Currency); 5] = [
     ("east", "autodl", Currency::CNY),
 ];
 const ZONES: [&str; 5] = ["UTC", "America/New_York", "Europe/Berlin", "Asia/Shanghai", "Australia/Lord_Howe"];
-/// So many dollars are a yuan: a number without an end on neither side.
+/// So many dollars are a yuan: eight yuan are a dollar, without a rest.
 const YUAN: &str = "0.125";
 
 struct Dice(u64);
@@ -203,7 +203,7 @@ fn turn(budget: &Budget, now: i64) -> (i64, i64, Option<Date>) {
         Cycle::Day => first + 1.day(),
         Cycle::Week => {
             while first.weekday() != Weekday::Monday {
-                first = first - 1.day();
+                first -= 1.day();
             }
             first + 7.days()
         }
@@ -298,21 +298,14 @@ impl Oracle {
         let forecast = truth.forecast(budget, from, now, to).filter(|_| has_end);
         let is_over = forecast.is_some_and(|sum| sum > line(budget, percent)) && spent < line(budget, 100);
         let is_nearly = forecast.is_some_and(|sum| sum * 100 >= line(budget, percent) * 95);
-        match self.forecasts.get_mut(&key) {
-            None if is_over => drop(self.forecasts.insert(key, (now, false))),
-            None => {}
-            Some((since, told)) if !*told && is_over => {
-                if now - *since >= 5 * MINUTE {
-                    *told = true;
-                    lines.push((now, budget.name.clone(), first, None));
-                }
-            }
-            Some((_, told)) => {
-                if !*told || !is_nearly {
-                    self.forecasts.remove(&key);
-                }
-            }
+        let (since, told) = self.forecasts.get(&key).copied().unwrap_or((now, false));
+        if !(is_over || told && is_nearly) {
+            self.forecasts.remove(&key);
+            return lines;
         }
+        let is_told = told || now - since >= 5 * MINUTE;
+        lines.extend((is_told && !told).then(|| (now, budget.name.clone(), first, None)));
+        self.forecasts.insert(key, (since, is_told));
         lines
     }
 }
