@@ -320,6 +320,39 @@ fn a_ledger_of_the_first_layout_keeps_its_rows_and_gets_books() {
     assert_eq!(layout(&Connection::open(backup).unwrap()).unwrap(), 1);
 }
 
+/// Parts of one billed line learn how much of it lies before and after them, and the sums are made anew.
+#[test]
+fn a_ledger_of_the_third_layout_keeps_what_was_billed() {
+    let dir = folder();
+    let third = || (Schema::current().migrations)().into_iter().filter(|step| step.version() <= 3).collect();
+    let mut old = Connection::open(file(&dir)).unwrap();
+    old.pragma_update(None, "application_id", APPLICATION_ID).unwrap();
+    Schema { version: 3, migrations: Box::new(third) }.bring_up(&mut old).unwrap();
+    let [one, two, three] = ["08:00", "09:00", "11:00"].map(|clock| at(clock).as_millisecond());
+    old.execute_batch(&format!(
+        "INSERT INTO book (key, account) VALUES (1, 'team');
+        INSERT INTO billable VALUES (1, 1, 'instance', 'pod-00', 0, {one}, 0, {longest});
+        INSERT INTO terms VALUES (1, 0, 0, 0, NULL, 0, 'USD', 0, 0), (2, 0, 0, 1, NULL, 0, 'USD', 0, 0);
+        INSERT INTO amount VALUES (1, 0, {one}, {two}, 1, {one}, 1000000, 0), (1, 0, {two}, {three}, 2, {one}, 2000000, 0),
+            (1, 0, {three}, {three}, 1, NULL, 500000, 0);",
+        longest = three - one,
+    ))
+    .unwrap();
+    drop(old);
+    let (mut ledger, notices) = open_telling(&dir);
+    assert!(matches!(notices[..], [LedgerNotice::BackedUp { .. }]), "{notices:?}");
+    let mut statement =
+        ledger.main.prepare("SELECT billed_before, billed_after FROM amount ORDER BY began, ended").unwrap();
+    let parts = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+    let parts: Vec<(i64, i64)> = parts.collect::<Result<_, _>>().unwrap();
+    drop(statement);
+    assert_eq!(parts, [(0, three - two), (two - one, 0), (-1, -1)]);
+    assert!(ledger.is_unfinished().unwrap());
+    while ledger.add_up_more().unwrap() {}
+    let today = ledger.sum_up("2026-11-30".parse().unwrap()).unwrap().today;
+    assert_eq!(today.of(providers::money::Currency::USD).total().amount().to_string(), "3.5");
+}
+
 #[test]
 fn a_layout_change_that_fails_leaves_the_file_as_it_was() {
     let dir = folder();

@@ -72,22 +72,19 @@ CREATE TABLE span (
     PRIMARY KEY (billable, line, began)
 ) STRICT, WITHOUT ROWID;
 
--- Amounts that are no rate over a time: what was billed, and charges of one moment. Of one moment there is one of
--- each sort of charge. Lines of a provider may overlap; the parts of one line never do.
+-- Amounts that are no rate over a time: what was billed, and charges of one moment.
 CREATE TABLE amount (
     billable      INTEGER NOT NULL,
     component     INTEGER NOT NULL,
     began         INTEGER NOT NULL,
     ended         INTEGER NOT NULL,
     terms         INTEGER NOT NULL,
-    -- How much longer the provider's line is that this is a part of, before it and after it; -1 for what is no
-    -- provider's.
-    billed_before INTEGER NOT NULL,
-    billed_after  INTEGER NOT NULL,
+    -- When the provider's line begins that this is a part of; NULL for what is no provider's.
+    line_began    INTEGER,
     -- Whole millionths of the currency's unit, and 3600000000000ths of one.
     micros        INTEGER NOT NULL,
     rest          INTEGER NOT NULL,
-    PRIMARY KEY (billable, component, began, ended, terms, billed_before, billed_after)
+    PRIMARY KEY (billable, component, began, ended, terms)
 ) STRICT, WITHOUT ROWID;
 
 -- For which times a book has all that the provider billed.
