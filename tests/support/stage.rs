@@ -22,7 +22,7 @@ pub const LORA: &str = "31000001";
 /// Runs at Lambda, which cannot stop (LIFE-08).
 pub const INFER: &str = "c0ffee00000000000000000000000001";
 /// The longest wait for something that must come.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(150);
 
 /// All their names.
 pub const NAMES: [&str; 5] = ["trainer", "scratch", "old-exp", "sd-lora", "infer"];

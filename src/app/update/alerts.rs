@@ -31,7 +31,10 @@ pub(super) fn tick(world: &mut World, now: Timestamp) -> Vec<Effect> {
     }
     let happened = !world.alerting.events.is_empty();
     if world.alerting.heedless {
-        note_events(world, now);
+        match world.one_shot {
+            true => note_events(world, now),
+            false => world.alerting.events.clear(),
+        }
         return write_down(world, Vec::new(), now);
     }
     if happened {
