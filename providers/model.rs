@@ -446,6 +446,8 @@ pub enum Action {
     Release,
     /// Deletes a storage item.
     Delete,
+    /// Brings what is worth keeping out of an instance: nothing that a provider is asked for.
+    Checkpoint,
 }
 
 impl Action {
@@ -456,6 +458,7 @@ impl Action {
             Action::Restart => "restart",
             Action::Release => "release",
             Action::Delete => "delete",
+            Action::Checkpoint => "checkpoint",
         }
     }
 }
@@ -477,7 +480,7 @@ impl Offers {
             Action::Start => self.start.clone(),
             Action::Restart => self.restart.clone(),
             Action::Release => self.release.clone(),
-            Action::Delete => Offer::No(Refusal::NotOffered),
+            Action::Delete | Action::Checkpoint => Offer::No(Refusal::NotOffered),
         }
     }
 }

@@ -90,6 +90,9 @@ pub struct Capabilities {
     pub spot: bool,
 }
 
+/// Why a checkpoint is sent to nobody.
+pub(crate) const NO_REQUEST: &str = "a checkpoint is nothing that a provider is asked for";
+
 /// What a poll is to ask. Instances every time; the rest changes more slowly and is asked for more rarely.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ask {
@@ -207,7 +210,7 @@ pub trait Provider: Send + Sync {
     /// Asks for one resource by id.
     async fn lookup(&self, kind: ResourceKind, id: &ResourceId, now: Timestamp) -> Result<Found, ProviderError>;
 
-    /// Sends one request that changes something, once: nothing is repeated inside.
+    /// Sends one request that changes something, once: nothing is repeated inside. A checkpoint is none of them.
     async fn act(&self, action: Action, id: &ResourceId) -> Result<Accepted, ProviderError>;
 
     /// What the provider charged, oldest first: the lines that begin at `from` or later and end by `to`. They

@@ -616,7 +616,7 @@ proptest! {
                 Told::Typed => {
                     let typed = story.question().and_then(|question| match &question.plan.confirmation {
                         Confirmation::Typed(expected) => Some(expected.clone()),
-                        Confirmation::Countdown => None,
+                        Confirmation::Countdown | Confirmation::Save => None,
                     });
                     for c in typed.unwrap_or_default().chars() {
                         story.quick(Key::char(c));

@@ -10,6 +10,7 @@ use providers::model::{AccountName, Instance, Offer, Phase, Refusal, Remark, Rep
 use providers::money::{Currency, Rate};
 use providers::provider::{Accepted, Found, Part, Poll, Reading};
 use rentop::app::action::{Code, Key};
+use rentop::app::effect::Then;
 use rentop::app::event::{Intent, ViewEvent, WorldEvent};
 use rentop::app::listing::Line;
 use rentop::app::message::SortName;
@@ -116,7 +117,7 @@ fn an_accepted_release_is_not_yet_a_release() {
     story.found(Found::Instance(Box::new(running("a", "3.98"))));
     let effects = story.effects();
     let permit = match effects.last() {
-        Some(Effect::Commit { entry, then: Some(permit) }) => {
+        Some(Effect::Commit { entry, then: Some(Then::Send(permit)) }) => {
             assert!(matches!(entry.step, Step::Sending { .. }) && entry.sent == 1, "{entry:?}");
             permit.clone()
         }

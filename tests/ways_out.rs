@@ -38,6 +38,7 @@ mod program {
     use rentop::rules::settings::Rules;
     use rentop::runtime::accounts::Accounts;
     use rentop::runtime::channels::Channels;
+    use rentop::runtime::checkpoint::Copies;
     use rentop::runtime::effects::Performer;
     use rentop::runtime::keeper::Keeper;
     use rentop::runtime::screen::{self, Ended, Given};
@@ -65,10 +66,12 @@ mod program {
         let owner = Owner { host: "test".to_owned(), pid: std::process::id() };
         let (mut inbox, outbox) = Inbox::new();
         let keeper = Keeper::start(folder.to_owned(), owner, outbox.clone(), false)?;
+        let streams = Streams::new(Default::default(), outbox.clone());
         let performer = Performer {
             accounts: Accounts::new([]),
             keeper,
-            streams: Streams::new(Default::default(), outbox.clone()),
+            copies: Copies::new(&streams, outbox.clone()),
+            streams,
             channels: Channels::new(&Config::default(), Language::English, false, outbox.clone()),
             outbox,
             read_only: false,

@@ -15,6 +15,7 @@ use rentop::rules::schedule::Pacing;
 use rentop::rules::settings::Rules;
 use rentop::runtime::accounts::Accounts;
 use rentop::runtime::channels::Channels;
+use rentop::runtime::checkpoint::Copies;
 use rentop::runtime::effects::Performer;
 use rentop::runtime::errand::Errand;
 use rentop::runtime::keeper::Keeper;
@@ -171,10 +172,12 @@ fn errand(folder: &std::path::Path, served: &[Served]) -> Errand {
     let (inbox, outbox) = Inbox::new();
     let owner = Owner { host: "desk".to_owned(), pid: std::process::id() };
     let keeper = Keeper::start(folder.join("state"), owner, outbox.clone(), false).expect("a thread of its own");
+    let streams = Streams::new(Default::default(), outbox.clone());
     let performer = Performer {
         accounts: Accounts::new(configs),
         keeper,
-        streams: Streams::new(Default::default(), outbox.clone()),
+        copies: Copies::new(&streams, outbox.clone()),
+        streams,
         channels: Channels::new(&Config::default(), Language::English, false, outbox.clone()),
         outbox,
         read_only: false,

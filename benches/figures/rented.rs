@@ -200,7 +200,10 @@ fn operation(n: usize, known: &Known<Instance>, began_at: Timestamp) -> Operatio
     Operation {
         id: OpId(began_at.as_microsecond() - n as i64),
         action: Action::Release,
+        saving: None,
         target: Target {
+            recipe: None,
+            saved_at: None,
             identity: known.identity.clone(),
             provider: "runpod".into(),
             typed_name: name.clone(),

@@ -202,6 +202,7 @@ impl Provider for Lambda {
     async fn act(&self, action: Action, id: &ResourceId) -> Result<Accepted, ProviderError> {
         let id = self.id(action.word(), id)?;
         let (answer, ends) = match action {
+            Action::Checkpoint => return Err(self.unsent(action.word(), NO_REQUEST.to_owned())),
             Action::Stop | Action::Start => {
                 let word = action.word();
                 let message = format!("Lambda cannot {word} an instance: it runs until it is released");

@@ -47,7 +47,7 @@ use crate::error::{ErrorKind, Problem, ProviderError};
 use crate::facts::Facts;
 use crate::http::{Answer, Call, Failure, Http, Lane, Pages, Turn};
 use crate::model::{Action, BilledLine, Instance, ResourceId, ResourceKind};
-use crate::provider::{Accepted, Access, Ask, BilledFor, Capabilities, Entry, Found, Part, Poll, Provider};
+use crate::provider::{Accepted, Access, Ask, BilledFor, Capabilities, Entry, Found, NO_REQUEST, Part, Poll, Provider};
 
 pub static ENTRY: Entry = Entry {
     name: "runpod",
@@ -151,6 +151,10 @@ impl Provider for RunPod {
         let action_path = format!("{resource}/action");
         let call = match action {
             Action::Release | Action::Delete => Call::change(Method::DELETE, &resource),
+            Action::Checkpoint => {
+                let kind = ErrorKind::Unusable { message: NO_REQUEST.to_owned() };
+                return Err(self.rest.error(&Call::get(&resource), kind));
+            }
             Action::Stop | Action::Start | Action::Restart => {
                 Call::change(Method::POST, &action_path).body(json!({ "action": action.word() }))
             }

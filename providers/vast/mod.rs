@@ -49,7 +49,9 @@ use crate::model::{
     Refusal, Repricing, ResourceId, ResourceKind, Risk, StorageItem, StorageKind, Tenant,
 };
 use crate::money::{Currency, Money, Rate};
-use crate::provider::{Accepted, Access, Ask, BilledFor, Capabilities, Entry, Found, Part, Poll, Provider, Reading};
+use crate::provider::{
+    Accepted, Access, Ask, BilledFor, Capabilities, Entry, Found, NO_REQUEST, Part, Poll, Provider, Reading,
+};
 use crate::text::{clean, clean_opt};
 
 pub static ENTRY: Entry = Entry {
@@ -314,7 +316,7 @@ impl Provider for Vast {
         let path = match action {
             Action::Restart => format!("/api/v0/instances/reboot/{id}/"),
             Action::Delete => format!("{VOLUMES}/"),
-            Action::Stop | Action::Start | Action::Release => format!("/api/v0/instances/{id}/"),
+            _ => format!("/api/v0/instances/{id}/"),
         };
         let call = match action {
             Action::Stop => Call::change(Method::PUT, &path).body(json!({"state": "stopped"})).lane("state"),
@@ -322,6 +324,9 @@ impl Provider for Vast {
             Action::Restart => Call::change(Method::PUT, &path).body(json!({})).lane("reboot"),
             Action::Release => Call::change(Method::DELETE, &path).body(json!({})).lane("destroy"),
             Action::Delete => Call::change(Method::DELETE, &path).query("id", id.as_str()).lane("volume"),
+            Action::Checkpoint => {
+                return Err(self.http.error(&Call::get(&path), ErrorKind::Unusable { message: NO_REQUEST.to_owned() }));
+            }
         };
         let ends = matches!(action, Action::Release | Action::Delete);
         let answer = match self.http.send(&call).await {

@@ -90,6 +90,12 @@ actions! {
     StopOrStart "stop",
     /// Release an instance, delete a storage item.
     End "end",
+    /// Bring to safety what is worth keeping.
+    Checkpoint "checkpoint",
+    /// The same, and release it once that is verified.
+    SaveAndEnd "save-and-end",
+    /// What is to happen to it by itself.
+    Lease "lease",
     TakeBack "undo",
     Mark "mark",
     Details "details",
@@ -165,6 +171,9 @@ impl Action {
             self,
             Action::StopOrStart
                 | Action::End
+                | Action::Checkpoint
+                | Action::SaveAndEnd
+                | Action::Lease
                 | Action::Mark
                 | Action::Details
                 | Action::Protect

@@ -8,6 +8,7 @@ use providers::provider::Ask;
 use super::preferences::Preferences;
 use crate::rules::alerts::Alert;
 use crate::rules::budgets::Budget;
+use crate::rules::checkpoint::Job;
 use crate::rules::dispatch::{Message, Parcel};
 use crate::rules::memory::Keep;
 use crate::rules::saga::{OpId, Operation, Permit};
@@ -28,11 +29,13 @@ pub enum Effect {
         op: Option<OpId>,
         identity: Identity,
     },
-    /// The entry is on disk before the permit is used.
+    /// The entry is on disk before what follows is done.
     Commit {
         entry: Box<Operation>,
-        then: Option<Permit>,
+        then: Option<Then>,
     },
+    /// Whatever is done of this action's checkpoint ends.
+    StopSaving(OpId),
     /// Write down what a poll changed.
     Keep(Box<Keep>),
     Set {
@@ -137,4 +140,13 @@ pub enum Effect {
     Repaint,
     /// Leave the screen to the shell until the program is brought back.
     Suspend,
+}
+
+/// What is done once a step is on disk.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Then {
+    /// One request is sent.
+    Send(Permit),
+    /// One stage of a checkpoint is done.
+    Save(Box<Job>),
 }

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::app::action::{Key, Mouse};
 use crate::rules::alerts::{Alert, Topic};
 use crate::rules::budgets::Budget;
+use crate::rules::checkpoint;
 use crate::rules::dispatch::{Delivery, Message};
 use crate::rules::fleet::Trouble;
 use crate::rules::memory::{Collector, LedgerNotice, Memory, Owner};
@@ -70,6 +71,12 @@ pub enum WorldEvent {
     },
     /// What the books answered before was not all: they have been added up, or hold what had to wait.
     AddedUp,
+    /// What is told of a stage of an action's checkpoint, by the number of its try.
+    Saving {
+        op: OpId,
+        number: u64,
+        told: checkpoint::Told,
+    },
     /// The books' sums.
     Summed(Box<Summed>),
     /// What a provider says that it charged from `from` to `to`.

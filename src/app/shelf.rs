@@ -29,7 +29,7 @@ impl Shelf {
 /// Computes rows and lines anew. With `resort` they take the places that the order gives them; without it
 /// those that were there keep theirs, and new ones come last.
 pub fn rebuild(world: &World, list: &mut Listing, shelf: &mut Shelf, resort: bool, now: Timestamp) {
-    let under_way = world.busy();
+    let under_way = world.busy(providers::model::Action::Delete);
     shelf.upkeep = upkeep(world.basis(&under_way, now));
     let rows = &shelf.upkeep.rows;
     shelf.places = rows.iter().enumerate().map(|(at, row)| (row.identity.clone(), at)).collect();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
-use providers::model::{AccountName, Identity};
+use providers::model::{AccountName, Action as Deed, Identity};
 use providers::money::Currency;
 use tui_input::Input;
 
@@ -26,9 +26,10 @@ use super::shelf::Shelf;
 use super::spend::SpendView;
 use super::spending::Spending;
 use crate::rules::alerts::Topic;
+use crate::rules::checkpoint::{RecipeRule, Saved};
 use crate::rules::fleet::{Account, Fleet, Totals};
 use crate::rules::memory::{Collector, LedgerNotice};
-use crate::rules::plan::{Basis, Plan};
+use crate::rules::plan::{Basis, Plan, SaveFirst};
 use crate::rules::runway::Runway;
 use crate::rules::saga::{OpId, Operation};
 use crate::rules::settings::{Rules, Settings};
@@ -53,6 +54,10 @@ pub struct World {
     pub runway: Option<Runway>,
     pub settings: Settings,
     pub spending: Spending,
+    /// What the config says of checkpoints; the first that fits counts.
+    pub recipes: Vec<RecipeRule>,
+    /// The last verified checkpoint of each resource that has one.
+    pub saved: BTreeMap<Identity, Saved>,
     /// Actions under way, and those that ended in this run or shortly before.
     pub operations: BTreeMap<OpId, Operation>,
     /// Who collects; `None` until the ledger has told.
@@ -98,6 +103,8 @@ impl World {
             runway: None,
             settings: Settings { rules, single: BTreeMap::new() },
             spending: Spending::new(TimeZone::UTC),
+            recipes: Vec::new(),
+            saved: BTreeMap::new(),
             operations: BTreeMap::new(),
             collector: None,
             ledger_due: None,
@@ -139,15 +146,23 @@ impl World {
         self.operations.values().filter(|operation| !operation.is_ended())
     }
 
-    /// Resources that no other action may be begun on: one that is overdue gives way.
-    pub fn busy(&self) -> Vec<Identity> {
-        let busy = self.under_way().filter(|operation| !operation.is_overdue());
+    /// Resources that no such action may be begun on.
+    pub fn busy(&self, action: Deed) -> Vec<Identity> {
+        let busy = self.under_way().filter(|operation| !operation.gives_way_to(action));
         busy.map(|operation| operation.target.identity.clone()).collect()
     }
 
     /// What plans are made from; `under_way` is what [`World::busy`] tells.
     pub fn basis<'a>(&'a self, under_way: &'a [Identity], now: Timestamp) -> Basis<'a> {
-        Basis { fleet: &self.fleet, settings: &self.settings, under_way, read_only: self.read_only, now }
+        Basis {
+            fleet: &self.fleet,
+            settings: &self.settings,
+            recipes: &self.recipes,
+            saved: &self.saved,
+            under_way,
+            read_only: self.read_only,
+            now,
+        }
     }
 
     /// True when this process may write the fleet down.
@@ -492,6 +507,8 @@ pub struct Question {
     pub plan: Box<Plan>,
     /// What was pointed at when the question was opened, whatever the rows do meanwhile.
     pub asked: Vec<Identity>,
+    /// What is brought to safety first.
+    pub save: SaveFirst,
     /// Nobody pointed at each of them: what is protected or not mine is left out, also when there is only one.
     pub bulk: bool,
     /// The text that is being typed.

@@ -52,7 +52,7 @@ async fn act(errand: &mut Errand, setup: &Setup, action: Action, args: &ActArgs)
     let now = clock::now();
     let plan = {
         let world = &errand.state.world;
-        let under_way = world.busy();
+        let under_way = world.busy(action);
         let basis = world.basis(&under_way, now);
         plan::plan(basis, action, std::slice::from_ref(&identity))
     };
@@ -115,7 +115,7 @@ fn authority(plan: &Plan, args: &ActArgs, look: &Look) -> Result<Authority, Stop
     let typed = matches!(plan.confirmation, Confirmation::Typed(_));
     if args.yes {
         return match (typed, args.lose_data) {
-            (false, _) => Ok(Authority::Confirmed),
+            (false, _) => Ok(entitled(plan)),
             (true, true) => Ok(Authority::LoseData),
             (true, false) if plan.lost().next().is_none() => {
                 Err(Stop::refused("a release cannot be undone; add --lose-data if that is meant"))
@@ -134,10 +134,18 @@ fn authority(plan: &Plan, args: &ActArgs, look: &Look) -> Result<Authority, Stop
                 Confirmed::NotYet => Err(Stop::refused("that is not what was to be typed; nothing was sent")),
             }
         }
-        Confirmation::Countdown => match ask("[y/N]")?.to_lowercase().as_str() {
-            "y" | "yes" | "是" => Ok(Authority::Confirmed),
+        Confirmation::Countdown | Confirmation::Save => match ask("[y/N]")?.to_lowercase().as_str() {
+            "y" | "yes" | "是" => Ok(entitled(plan)),
             _ => Err(Stop::refused("nothing was sent")),
         },
+    }
+}
+
+/// What a yes entitles to.
+fn entitled(plan: &Plan) -> Authority {
+    match plan.confirmation {
+        Confirmation::Save => Authority::Saved,
+        Confirmation::Countdown | Confirmation::Typed(_) => Authority::Confirmed,
     }
 }
 

@@ -14,6 +14,7 @@ use crate::rules::memory::Owner;
 use crate::rules::streams::Consent;
 use crate::runtime::accounts::Accounts;
 use crate::runtime::channels::Channels;
+use crate::runtime::checkpoint::Copies;
 use crate::runtime::effects::Performer;
 use crate::runtime::keeper::Keeper;
 use crate::runtime::shell::OwnSsh;
@@ -113,7 +114,7 @@ impl Setup {
         for account in self.config.accounts.iter().filter(|account| account.streams != Consent::Unasked) {
             world.streams.ordain(&account.name, account.streams);
         }
-        world.budgets.exchange = self.config.exchange();
+        world.recipes = self.config.recipes.clone();
         world.budgets.rules = self.config.budgets.clone();
         world.budgets.exchange = self.config.exchange();
         world.alerting.limits = self.config.limits.clone();
@@ -153,6 +154,7 @@ impl Setup {
             Kind::Demo => None,
             _ => Some(streams::program(std::env::var_os("RENTOP_SSH"))),
         });
+        let copies = Copies::new(&streams, outbox.clone());
         let accounts = Accounts::reached_by(Arc::new(OwnSsh::new(&self.places.state_dir, &streams)));
         self.config.accounts.iter().for_each(|account| accounts.add(account.clone()));
         let performer = Performer {
@@ -160,6 +162,7 @@ impl Setup {
             keeper,
             streams,
             channels: self.channels(kind, outbox.clone()),
+            copies,
             outbox,
             read_only: self.read_only,
             preferences: kept,

@@ -24,7 +24,7 @@ pub fn run(common: &Common, output: Output) -> Result<Exit, Stop> {
     setup.need_accounts()?;
     let (state, now) = look(&setup)?;
     let world = &state.world;
-    let under_way = world.busy();
+    let under_way = world.busy(providers::model::Action::Delete);
     let found = upkeep(world.basis(&under_way, now));
     if output.json {
         print_json(&Listing::of(world, &found, now))?;
@@ -248,6 +248,9 @@ fn hindrance(hindrance: &Hindrance) -> &'static str {
         Hindrance::Protected => "protected",
         Hindrance::NotMine => "not_mine",
         Hindrance::AccountInTrouble => "account_in_trouble",
+        Hindrance::NoRecipe => "no_recipe",
+        Hindrance::CannotBeRead => "cannot_be_read",
+        Hindrance::NoAddress => "no_address",
     }
 }
 

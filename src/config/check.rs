@@ -12,7 +12,7 @@ use rust_decimal::Decimal;
 
 use super::file::{Document, Mistake, Node, Section, did_you_mean, nearest, quote};
 use super::keys::KeySource;
-use super::{AccountConfig, Config, KeyWish, Notice, alerts, budget, channel, idle, machine, pending};
+use super::{AccountConfig, Config, KeyWish, alerts, budget, channel, checkpoint, idle, machine, places};
 use crate::rules::matcher::{Glob, LabelPattern, Matcher};
 use crate::rules::settings::ProjectRule;
 use crate::rules::spend::Fx;
@@ -130,13 +130,9 @@ fn sections(root: &Section<'_>, folder: &Path, registry: Registry) -> Checked {
         config.channels.extend(channel);
         holds_secrets |= holds;
     }
-    for section in &tables(root, "checkpoint", pending::CHECKPOINT) {
-        pending::checkpoint(section, &mut names);
-    }
-    for key in ["checkpoint"] {
-        if let Some(node) = root.get(key) {
-            config.notices.push(Notice::NotInForce { key, line: node.line() });
-        }
+    let home = places::home();
+    for section in &tables(root, "checkpoint", checkpoint::CHECKPOINT) {
+        config.recipes.extend(checkpoint::checkpoint(section, &mut names, home.as_deref()));
     }
     Checked { config, holds_secrets }
 }

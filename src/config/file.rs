@@ -191,11 +191,6 @@ impl<'d> Node<'d> {
         self.path.rsplit('.').next().unwrap_or_default()
     }
 
-    /// The line on which the value begins, counted from 1.
-    pub fn line(&self) -> usize {
-        self.document.line_and_column(self.at).0
-    }
-
     /// The line and the column on which the value begins, both counted from 1.
     pub fn place(&self) -> (usize, usize) {
         self.document.line_and_column(self.at)

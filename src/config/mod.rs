@@ -1,20 +1,19 @@
 //! The user's config file, checked, and what belongs to it: key sources, places on disk, the language.
 //!
-//! `file` knows the document and its places, `check` turns it into [`Config`], `pending` checks the sections
-//! that nothing acts on yet, `idle`, `machine`, `budget`, `alerts` and `channel` have a kind of section each, `write`
-//! changes a budget in the file. Nothing here polls, draws or keeps a key: sources are read when they are asked.
+//! `file` knows the document and its places, `check` turns it into [`Config`], `idle`, `machine`,
+//! `budget`, `alerts`, `channel` and `checkpoint` have a kind of section each, `write` changes a budget in the file. Nothing here polls, draws or keeps a key: sources are read when they are asked.
 
 mod alerts;
 mod budget;
 mod channel;
 mod check;
+mod checkpoint;
 mod file;
 mod idle;
 mod keys;
 mod language;
 mod machine;
 pub mod offers;
-mod pending;
 mod places;
 #[cfg(test)]
 mod tests;
@@ -35,6 +34,7 @@ use secrecy::SecretString;
 
 use crate::rules::alerts::Limits;
 use crate::rules::budgets::Budget;
+use crate::rules::checkpoint::RecipeRule;
 use crate::rules::settings::Rules;
 use crate::rules::spend::{Exchange, Fx};
 use crate::rules::streams::Consent;
@@ -96,6 +96,8 @@ pub struct Config {
     pub limits: Limits,
     /// Where alerts are told beyond the screen, in the order of the file.
     pub channels: Vec<ChannelConfig>,
+    /// What is brought to safety, in the order of the file: the first that fits counts.
+    pub recipes: Vec<RecipeRule>,
     /// What the user should know although nothing is wrong.
     pub notices: Vec<Notice>,
 }
@@ -179,8 +181,6 @@ impl fmt::Debug for AccountConfig {
 /// Something the user should know. Not an error: the config is in force.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
-    /// A section is right, but this version does not act on it yet.
-    NotInForce { key: &'static str, line: usize },
     /// The config file holds a secret and others can read it.
     ConfigFileOpen { path: PathBuf, mode: u32 },
     /// The state folder was there before, and others can look into it.
@@ -190,9 +190,6 @@ pub enum Notice {
 impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Notice::NotInForce { key, line } => {
-                write!(f, "config line {line}: `{key}` is right, but this version does not act on it yet")
-            }
             Notice::ConfigFileOpen { path, mode } => {
                 let path = shown(path);
                 write!(f, "{path}: mode {mode:04o} lets others read the addresses in it; run: chmod 600 {path}")
@@ -249,6 +246,7 @@ impl Default for Config {
             budgets: Vec::new(),
             limits: Limits::default(),
             channels: Vec::new(),
+            recipes: Vec::new(),
             notices: Vec::new(),
         }
     }

@@ -150,6 +150,11 @@ fn reason(error: &io::Error) -> String {
     format!("{reason}; another one can be named with --state-dir or RENTOP_STATE_DIR")
 }
 
+/// The person's home folder; `None` when the system knows none.
+pub(super) fn home() -> Option<PathBuf> {
+    directories::BaseDirs::new().map(|folders| folders.home_dir().to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

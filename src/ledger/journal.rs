@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use rusqlite::{Transaction, params};
 
-use super::{Durability, Ledger, LedgerError, row};
+use super::{Durability, Ledger, LedgerError, row, saved};
 use crate::rules::memory::Owner;
 use crate::rules::saga::{OpId, Operation, Step};
 
@@ -104,7 +104,7 @@ impl Ledger {
             }
             let values = params![operation.id.0, row::millis(now), account, kind, id, generation, step, state];
             transaction.prepare_cached(ADD_LINE)?.execute(values)?;
-            Ok(())
+            saved::keep(transaction, operation)
         })
     }
 

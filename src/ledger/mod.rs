@@ -27,6 +27,7 @@ mod rename;
 mod row;
 #[cfg(test)]
 pub(crate) mod samples;
+mod saved;
 mod usage;
 
 pub use copies::{back_up, quick_check};

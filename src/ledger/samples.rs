@@ -157,7 +157,10 @@ pub fn operation(id: i64, step: Step) -> Operation {
     Operation {
         id: OpId(id),
         action: Action::Release,
+        saving: None,
         target: Target {
+            recipe: None,
+            saved_at: None,
             identity: identity(ResourceKind::Instance, "pod-a"),
             provider: "runpod".into(),
             name: "训练 pod-a".to_owned(),

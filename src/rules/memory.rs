@@ -8,6 +8,7 @@ use providers::model::{AccountName, Balance, Identity, Instance, ProviderName, R
 use serde::{Deserialize, Serialize};
 
 use super::alerts::Alert;
+use super::checkpoint::Saved;
 use super::dispatch::Message;
 use super::earlier::Earlier;
 use super::fleet::{AsOf, Known};
@@ -95,6 +96,9 @@ pub struct Memory {
     pub unfinished: Vec<(Operation, Owner)>,
     /// The latest ended actions, newest first.
     pub recent: Vec<Operation>,
+    /// The last verified checkpoint of each resource that has one.
+    #[serde(default)]
+    pub saved: Vec<Saved>,
     /// Alerts that are open, and the latest that ended.
     #[serde(default)]
     pub alerts: Vec<Alert>,

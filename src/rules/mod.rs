@@ -5,6 +5,7 @@
 
 pub mod alerts;
 pub mod budgets;
+pub mod checkpoint;
 pub mod dispatch;
 pub mod earlier;
 pub mod filter;

@@ -1,7 +1,7 @@
 //! What an action will do, before anybody does it: what it saves, what goes on costing, what it keeps,
 //! what it destroys, and what it therefore asks of the person.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use providers::model::{
@@ -11,6 +11,8 @@ use providers::model::{
 use providers::money::{Burn, Rate};
 use serde::{Deserialize, Serialize};
 
+use super::budgets::Thing;
+use super::checkpoint::{self, Recipe, RecipeRule, Saved};
 use super::fleet::{Account, Fleet, Known, Row, Trouble};
 use super::naming::typed_name;
 use super::settings::Settings;
@@ -34,6 +36,12 @@ pub enum Hindrance {
     NotMine,
     /// The account's key opens another account than the one that was seen.
     AccountInTrouble,
+    /// Nothing says what of it is to be brought to safety.
+    NoRecipe,
+    /// It does not run, so that nothing can be read out of it.
+    CannotBeRead,
+    /// Nobody knows where `ssh` reaches it.
+    NoAddress,
 }
 
 /// One resource of a plan, as it was when the plan was made.
@@ -62,6 +70,12 @@ pub struct Target {
     pub effect: Effect,
     /// Storage that goes on costing by itself: its name and rates.
     pub left_behind: Vec<(String, Vec<Rate>)>,
+    /// What is brought to safety first; `None` for an action without a checkpoint.
+    #[serde(default)]
+    pub recipe: Option<Recipe>,
+    /// When it was last brought to safety; `None` when that is not on record.
+    #[serde(default)]
+    pub saved_at: Option<Timestamp>,
 }
 
 impl Target {
@@ -87,6 +101,8 @@ pub enum Confirmation {
     Countdown,
     /// Something is lost: this text must be typed.
     Typed(String),
+    /// It is brought to safety first, and nothing else happens before that is verified.
+    Save,
 }
 
 /// An action on one or more resources, ready to be shown and confirmed.
@@ -151,6 +167,10 @@ impl Plan {
 pub struct Basis<'a> {
     pub fleet: &'a Fleet,
     pub settings: &'a Settings,
+    /// What the config says of checkpoints; the first that fits counts.
+    pub recipes: &'a [RecipeRule],
+    /// The last verified checkpoint of each resource that has one.
+    pub saved: &'a BTreeMap<Identity, Saved>,
     /// Resources with an action under way.
     pub under_way: &'a [Identity],
     /// The whole program may change nothing.
@@ -158,24 +178,43 @@ pub struct Basis<'a> {
     pub now: Timestamp,
 }
 
+/// What is brought to safety before an action.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum SaveFirst {
+    #[default]
+    Nothing,
+    /// What the config says of each.
+    ByConfig,
+    /// What somebody chose.
+    By(Recipe),
+}
+
 /// Plans one action on the resources that were pointed at. A plan without targets says why in `left_out`.
 pub fn plan(basis: Basis<'_>, action: Action, pointed: &[Identity]) -> Plan {
+    plan_with(basis, action, pointed, &SaveFirst::Nothing)
+}
+
+/// The same, with something brought to safety first.
+pub fn plan_with(basis: Basis<'_>, action: Action, pointed: &[Identity], save: &SaveFirst) -> Plan {
     let single = pointed.iter().all(|identity| Some(identity) == pointed.first());
-    make(basis, action, pointed, !single)
+    make(basis, action, pointed, !single, save)
 }
 
 /// The same for resources that nobody pointed at one by one: also a single one is left out that is to be left alone.
-pub fn plan_bulk(basis: Basis<'_>, action: Action, resources: &[Identity]) -> Plan {
-    make(basis, action, resources, true)
+pub fn plan_bulk(basis: Basis<'_>, action: Action, resources: &[Identity], save: &SaveFirst) -> Plan {
+    make(basis, action, resources, true, save)
 }
 
-fn make(basis: Basis<'_>, action: Action, pointed: &[Identity], bulk: bool) -> Plan {
+fn make(basis: Basis<'_>, action: Action, pointed: &[Identity], bulk: bool, save: &SaveFirst) -> Plan {
+    // A checkpoint without anything to bring to safety is none.
+    let by_config = action == Action::Checkpoint && *save == SaveFirst::Nothing;
+    let save = if by_config { &SaveFirst::ByConfig } else { save };
     let mut seen = BTreeSet::new();
     let pointed: Vec<&Identity> = pointed.iter().filter(|identity| seen.insert(*identity)).collect();
     let mut targets = Vec::new();
     let mut left_out = Vec::new();
     for identity in pointed {
-        match target(basis, action, identity, bulk) {
+        match target(basis, action, identity, bulk, save) {
             Ok(target) => targets.push(target),
             Err((name, hindrance)) => left_out.push((identity.clone(), name, hindrance)),
         }
@@ -191,6 +230,7 @@ fn confirmation(action: Action, targets: &[Target]) -> Confirmation {
     let ends = matches!(action, Action::Release | Action::Delete);
     let loses = targets.iter().any(|target| target.effect.loses_data());
     match targets {
+        _ if targets.iter().any(|target| target.recipe.is_some()) => Confirmation::Save,
         // What cannot be undone is never a countdown, even when nothing of value is known to be lost.
         _ if !loses && !ends => Confirmation::Countdown,
         [one] => Confirmation::Typed(one.typed_name.clone()),
@@ -198,7 +238,13 @@ fn confirmation(action: Action, targets: &[Target]) -> Confirmation {
     }
 }
 
-fn target(basis: Basis<'_>, action: Action, identity: &Identity, bulk: bool) -> Result<Target, (String, Hindrance)> {
+fn target(
+    basis: Basis<'_>,
+    action: Action,
+    identity: &Identity,
+    bulk: bool,
+    save: &SaveFirst,
+) -> Result<Target, (String, Hindrance)> {
     let id = || identity.id.as_str().to_owned();
     let account = basis.fleet.account(&identity.account).ok_or_else(|| (id(), Hindrance::NotThere))?;
     let hindrance = |name: &str, hindrance| Err((name.to_owned(), hindrance));
@@ -215,6 +261,18 @@ fn target(basis: Basis<'_>, action: Action, identity: &Identity, bulk: bool) -> 
     let effect = match offer {
         Offer::Yes(effect) => effect,
         Offer::No(refusal) => return hindrance(&name, Hindrance::Provider(refusal)),
+    };
+    let recipe = match save {
+        SaveFirst::Nothing => None,
+        SaveFirst::ByConfig => Some(recipe_for(basis, &account.provider, identity).map(|rule| &rule.recipe)),
+        SaveFirst::By(recipe) => Some(Some(recipe)),
+    };
+    let recipe = match recipe {
+        None => None,
+        Some(None) => return hindrance(&name, Hindrance::NoRecipe),
+        Some(Some(_)) if !checkpoint::can_be_read(row.phase) => return hindrance(&name, Hindrance::CannotBeRead),
+        Some(Some(_)) if !row.has_address => return hindrance(&name, Hindrance::NoAddress),
+        Some(Some(recipe)) => Some(recipe.clone()),
     };
     let left: Vec<_> = effect.left_behind.iter().map(|id| storage_left(basis.fleet, identity, id)).collect();
     let left_known = left.iter().all(|(_, rates)| rates.complete);
@@ -236,7 +294,23 @@ fn target(basis: Basis<'_>, action: Action, identity: &Identity, bulk: bool) -> 
         prepaid: row.prepaid,
         effect,
         left_behind: left.into_iter().map(|(name, rates)| (name, upper(&rates))).collect(),
+        recipe,
+        saved_at: basis.saved.get(identity).map(|saved| saved.proof.at),
     })
+}
+
+/// What the config says of the checkpoints of an instance: the first that fits.
+pub fn recipe_for<'a>(basis: Basis<'a>, provider: &ProviderName, identity: &Identity) -> Option<&'a RecipeRule> {
+    let known = basis.fleet.instances.get(identity)?;
+    let thing = Thing {
+        provider,
+        account: &identity.account,
+        kind: Some(ResourceKind::Instance),
+        name: known.row.name.as_deref(),
+        labels: Some(&known.row.labels),
+        project: basis.settings.project(provider, identity, &known.row),
+    };
+    basis.recipes.iter().find(|rule| rule.scope.takes(&thing))
 }
 
 /// What keeps every action from a resource, whatever its provider offers; `None` when nothing does.
@@ -279,6 +353,7 @@ struct PlanRow {
     ends_at: Option<Timestamp>,
     rates: Rates,
     prepaid: bool,
+    has_address: bool,
 }
 
 fn row(fleet: &Fleet, action: Action, identity: &Identity) -> Option<(PlanRow, String, Offer)> {
@@ -292,6 +367,7 @@ fn row(fleet: &Fleet, action: Action, identity: &Identity) -> Option<(PlanRow, S
             ends_at: None,
             rates: known.rates().into_owned(),
             prepaid: false,
+            has_address: false,
         };
         let mounted = fleet.mounting(identity).next().is_some();
         let offer = if mounted { Offer::No(Refusal::InUse) } else { delete_offer(&known.row) };
@@ -307,8 +383,14 @@ fn row(fleet: &Fleet, action: Action, identity: &Identity) -> Option<(PlanRow, S
         ends_at: known.row.ends_at,
         rates: known.rates().into_owned(),
         prepaid: matches!(known.row.market, Market::Reserved { .. }),
+        has_address: known.row.ssh.is_some(),
     };
-    Some((row, shown_name(known.row.name.as_deref(), &identity.id), known.row.offers.of(action)))
+    let offer = match action {
+        // It changes nothing, so that nobody has to offer it.
+        Action::Checkpoint => Offer::Yes(Effect { rates_after: row.rates.clone(), ..Effect::default() }),
+        _ => known.row.offers.of(action),
+    };
+    Some((row, shown_name(known.row.name.as_deref(), &identity.id), offer))
 }
 
 /// Whether a storage item can be deleted: never while an instance uses it, whatever its provider would do.
@@ -389,7 +471,7 @@ mod tests {
     }
 
     fn basis<'a>(fleet: &'a Fleet, settings: &'a Settings) -> Basis<'a> {
-        Basis { fleet, settings, under_way: &[], read_only: false, now: at("09:00:10") }
+        crate::rules::samples::basis(fleet, settings, at("09:00:10"))
     }
 
     fn names(plan: &Plan) -> Vec<&str> {

@@ -11,8 +11,13 @@ use providers::model::{Action, DataPlace, Identity, Instance, Offer, Phase, Refu
 use providers::provider::{Accepted, Found, Part, Poll};
 use serde::{Deserialize, Serialize};
 
+use super::checkpoint::{self, Stage, Told, Trouble};
 use super::fleet::Row;
 use super::plan::{Confirmation, Plan, Target, delete_offer};
+
+mod saving;
+
+pub use saving::Saving;
 
 /// How long an action that loses nothing can be taken back before it begins.
 pub const COUNTDOWN: SignedDuration = SignedDuration::from_secs(5);
@@ -50,6 +55,8 @@ pub enum Authority {
     Typed(String),
     /// The person said on the command line that data may be lost.
     LoseData,
+    /// What is to be kept is verified elsewhere first: only with the proof of that, and only for a while.
+    Saved,
 }
 
 impl Authority {
@@ -70,6 +77,7 @@ pub enum Confirmed {
 pub fn confirm(plan: &Plan, typed: Option<&str>) -> Confirmed {
     match (&plan.confirmation, typed) {
         (Confirmation::Countdown, None) => Confirmed::Yes(Authority::LosesNothing),
+        (Confirmation::Save, None) => Confirmed::Yes(Authority::Saved),
         (Confirmation::Typed(expected), Some(typed)) if typed == expected => {
             Confirmed::Yes(Authority::Typed(typed.to_owned()))
         }
@@ -148,6 +156,8 @@ pub enum Outcome {
     Refused(String),
     /// No answer ever proved it, and another action on the same resource took its place.
     Unproven,
+    /// There is no verified checkpoint, so nothing followed it.
+    NotSaved(Trouble),
 }
 
 impl Outcome {
@@ -169,6 +179,13 @@ pub enum Step {
     /// May still be taken back; nothing was sent.
     Countdown {
         until: Timestamp,
+    },
+    /// What is to be kept is brought to safety; nothing was sent.
+    Saving {
+        stage: Stage,
+        since: Timestamp,
+        /// It failed, and is tried again then.
+        next_try: Option<Timestamp>,
     },
     /// The resource is looked at once more; nothing was sent.
     Checking {
@@ -216,6 +233,7 @@ impl Step {
     pub fn word(&self) -> &'static str {
         match self {
             Step::Countdown { .. } => "countdown",
+            Step::Saving { stage, .. } => stage.word(),
             Step::Checking { .. } => "checking",
             Step::Sending { .. } => "sending",
             Step::Waiting { .. } => "waiting",
@@ -243,6 +261,9 @@ pub struct Operation {
     pub sent_at: Option<Timestamp>,
     /// The last answer in one line.
     pub answer: Option<String>,
+    /// What is brought to safety first, or alone.
+    #[serde(default)]
+    pub saving: Option<Box<Saving>>,
 }
 
 /// What the saga hears.
@@ -262,6 +283,11 @@ pub enum Input {
     },
     LookedUp(Result<Found, ProviderError>),
     Acted(Result<Accepted, ProviderError>),
+    /// What is told of a stage of the checkpoint, by the number of its try.
+    Saving {
+        number: u64,
+        told: Told,
+    },
     /// What a poll of the account said about the target.
     Polled {
         asked_at: Timestamp,
@@ -316,6 +342,10 @@ pub enum Order {
     Record,
     /// Write it down, and only then send.
     RecordThenSend(Permit),
+    /// Write it down, and only then do the stage that it is at.
+    RecordThenSave,
+    /// Whatever is done of the checkpoint ends.
+    StopSaving,
     /// Ask the provider for the target by id.
     Look,
     /// The provider says that our release ended it.
@@ -336,13 +366,21 @@ impl Operation {
     ) -> (Self, Vec<Order>) {
         let (step, mut orders) = match authority {
             Authority::LosesNothing => (Step::Countdown { until: now + COUNTDOWN }, vec![]),
-            Authority::Confirmed | Authority::Typed(_) | Authority::LoseData => {
+            Authority::Confirmed | Authority::Typed(_) | Authority::LoseData | Authority::Saved => {
                 (Step::Checking { looks: 1, next_look: None }, vec![Order::Look])
             }
         };
         orders.insert(0, Order::Record);
-        let operation =
-            Operation { id, action, target, authority, by, began_at: now, step, sent: 0, sent_at: None, answer: None };
+        let saving = target.recipe.is_some().then(|| {
+            let folder = checkpoint::folder(target.provider.as_str(), &target.name, &target.identity, now);
+            Box::new(Saving::new(folder, now))
+        });
+        let (sent, sent_at, answer) = (0, None, None);
+        let mut operation =
+            Operation { id, action, target, authority, by, began_at: now, step, sent, sent_at, answer, saving };
+        if operation.saving.is_some() {
+            orders = operation.save(Stage::Prepare, now);
+        }
         (operation, orders)
     }
 
@@ -350,6 +388,10 @@ impl Operation {
     /// sent stays unsent, and what may have been sent is read back.
     pub fn resume(&mut self, now: Timestamp) -> Vec<Order> {
         match &mut self.step {
+            Step::Saving { stage, .. } => {
+                let stage = *stage;
+                self.save_on(stage, now)
+            }
             Step::Countdown { .. } | Step::Checking { .. } | Step::Waiting { .. } => {
                 self.abandon(NotSent::ProgramEnded, now)
             }
@@ -372,10 +414,24 @@ impl Operation {
         matches!(self.step, Step::Ended { .. })
     }
 
-    /// Still to be taken back.
     /// Nothing of it is sent, or it waits to be sent once more: it can still be taken back.
     pub fn can_be_taken_back(&self) -> bool {
-        matches!(self.step, Step::Countdown { .. } | Step::Checking { .. } | Step::Waiting { .. })
+        matches!(self.step, Step::Countdown { .. } | Step::Saving { .. } | Step::Checking { .. } | Step::Waiting { .. })
+    }
+
+    /// A checkpoint and nothing after it.
+    pub fn is_checkpoint(&self) -> bool {
+        self.action == Action::Checkpoint
+    }
+
+    /// Something is being brought to safety.
+    pub fn is_saving(&self) -> bool {
+        matches!(self.step, Step::Saving { .. })
+    }
+
+    /// What somebody wants done now goes before it. A mere checkpoint is not begun twice.
+    pub fn gives_way_to(&self, action: Action) -> bool {
+        self.is_overdue() || (self.is_checkpoint() && action != Action::Checkpoint)
     }
 
     pub fn in_countdown(&self) -> bool {
@@ -396,7 +452,7 @@ impl Operation {
             Action::Release | Action::Delete => Some(Phase::Releasing),
             // What did not come up in time is not coming up.
             Action::Start => (!self.is_overdue()).then_some(Phase::Provisioning),
-            Action::Restart => None,
+            Action::Restart | Action::Checkpoint => None,
         }
     }
 
@@ -404,6 +460,7 @@ impl Operation {
     pub fn next_wake(&self) -> Option<Timestamp> {
         match &self.step {
             Step::Countdown { until } | Step::Waiting { until, .. } => Some(*until),
+            Step::Saving { next_try, .. } => self.saving_wakes(*next_try),
             Step::Checking { next_look, .. } | Step::Verifying { next_look, .. } | Step::Overdue { next_look, .. } => {
                 *next_look
             }
@@ -418,6 +475,9 @@ impl Operation {
     pub fn advance(&mut self, input: Input, now: Timestamp) -> Vec<Order> {
         match (self.step.clone(), input) {
             (Step::Ended { .. }, _) => vec![],
+            (Step::Saving { stage, since, next_try }, input) => {
+                self.advance_saving((stage, since, next_try), input, now)
+            }
             (Step::Countdown { .. } | Step::Checking { .. } | Step::Waiting { .. }, Input::TakeBack) => {
                 self.abandon(NotSent::TakenBack, now)
             }
@@ -524,11 +584,18 @@ impl Operation {
     /// The one place where a permit is made. What destroys something is never sent on a mere countdown,
     /// whatever the steps before have let pass.
     fn send(&mut self, now: Timestamp) -> Vec<Order> {
-        if (self.ends_it() || self.target.effect.loses_data()) && !self.authority.covers_loss() {
+        let proven = self.saving.as_ref().and_then(|saving| saving.proof.as_ref());
+        // Who asked for a checkpoint first has its proof, or nothing is sent.
+        if self.saving.is_some() && proven.is_none() {
             return self.end(Outcome::NotSent(NotSent::PlanChanged), now);
         }
-        if now.duration_since(self.sent_at.unwrap_or(self.began_at)) > WORD_COUNTS {
+        let said = self.sent_at.or(proven.map(|proof| proof.at)).unwrap_or(self.began_at);
+        if now.duration_since(said) > WORD_COUNTS || self.saving.as_ref().is_some_and(|saving| saving.lapsed) {
             return self.abandon(NotSent::TooLate, now);
+        }
+        let saved = self.authority == Authority::Saved && self.saving.as_ref().is_some_and(|s| s.is_fresh(now));
+        if (self.ends_it() || self.target.effect.loses_data()) && !(self.authority.covers_loss() || saved) {
+            return self.end(Outcome::NotSent(NotSent::PlanChanged), now);
         }
         self.step = Step::Sending { since: now };
         self.sent += 1;
@@ -770,7 +837,7 @@ impl Operation {
         match self.action {
             Action::Stop => matches!(phase, Phase::Stopped | Phase::Reclaimed),
             Action::Start => phase == Phase::Running,
-            Action::Restart => false,
+            Action::Restart | Action::Checkpoint => false,
             Action::Release | Action::Delete => phase == Phase::Gone,
         }
     }

@@ -6,9 +6,9 @@ use providers::provider::Reading;
 use rstest::rstest;
 
 use super::*;
-use crate::rules::plan::{Basis, plan};
+use crate::rules::plan::plan;
 use crate::rules::samples::{
-    at, disk, effect, error, failed, fleet, identity, instance, item_identity, listed, volume, with_storage,
+    at, basis, disk, effect, error, failed, fleet, identity, instance, item_identity, listed, volume, with_storage,
 };
 use crate::rules::settings::Settings;
 
@@ -40,7 +40,7 @@ fn planned(action: Action, row: &Instance) -> Plan {
     fleet.poll("team", with_storage(listed(vec![row.clone()]), vec![volume("v", "0.1", &[])]), at("08:30:00"));
     let settings = Settings::default();
     let pointed = if action == Action::Delete { item_identity("team", "v") } else { identity("team", "a") };
-    let basis = Basis { fleet: &fleet, settings: &settings, under_way: &[], read_only: false, now: at("08:59:59") };
+    let basis = basis(&fleet, &settings, at("08:59:59"));
     plan(basis, action, &[pointed])
 }
 
@@ -56,7 +56,7 @@ impl Story {
     fn of(action: Action, row: &Instance) -> Self {
         let plan = planned(action, row);
         let typed = match &plan.confirmation {
-            Confirmation::Countdown => None,
+            Confirmation::Countdown | Confirmation::Save => None,
             Confirmation::Typed(text) => Some(text.clone()),
         };
         let Confirmed::Yes(authority) = confirm(&plan, typed.as_deref()) else { panic!("the plan asks for more") };

@@ -14,11 +14,20 @@ use providers::money::{Currency, Money, Rate};
 use providers::provider::{Part, Poll, Reading};
 
 use super::budgets::{Budget, Cycle, FORECAST, Quantity, Scope, THRESHOLDS, Unit};
+use super::checkpoint::Saved;
 use super::fleet::{Account, Consequence, Fleet};
+use super::plan::Basis;
+use super::settings::Settings;
 
 /// `HH:MM:SS` of 2026-11-30, UTC.
 pub fn at(clock: &str) -> Timestamp {
     format!("2026-11-30T{clock}Z").parse().expect("a clock time")
+}
+
+/// What plans are made from, without a word of checkpoints and with nothing under way.
+pub fn basis<'a>(fleet: &'a Fleet, settings: &'a Settings, now: Timestamp) -> Basis<'a> {
+    static SAVED: BTreeMap<Identity, Saved> = BTreeMap::new();
+    Basis { fleet, settings, recipes: &[], saved: &SAVED, under_way: &[], read_only: false, now }
 }
 
 pub fn usd(hourly: &str) -> Rate {

@@ -22,7 +22,7 @@ fn over(rows: Vec<Instance>, items: Vec<StorageItem>) -> Fleet {
 }
 
 fn basis<'a>(fleet: &'a Fleet, settings: &'a Settings) -> Basis<'a> {
-    Basis { fleet, settings, under_way: &[], read_only: false, now: at("10:00:10") }
+    crate::rules::samples::basis(fleet, settings, at("10:00:10"))
 }
 
 fn of(fleet: &Fleet) -> Upkeep {

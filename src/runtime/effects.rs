@@ -10,9 +10,11 @@ use providers::provider::{Ask, Found, Part, Poll, Reading};
 
 use super::accounts::Accounts;
 use super::channels::Channels;
+use super::checkpoint::Copies;
 use super::keeper::{Keeper, OnDisk};
 use super::streams::Streams;
 use super::{Outbox, clock, preferences};
+use crate::app::effect::Then;
 use crate::app::event::{ViewEvent, WorldEvent};
 use crate::app::preferences::Preferences;
 use crate::app::{Effect, Event};
@@ -30,6 +32,7 @@ pub struct Performer {
     pub keeper: Keeper,
     pub streams: Streams,
     pub channels: Channels,
+    pub copies: Copies,
     pub outbox: Outbox,
     /// Enforced here once more: keys are not the only way to an action.
     pub read_only: bool,
@@ -44,9 +47,13 @@ impl Performer {
             Effect::Poll { account, ask, asked_at } => self.poll(account, ask, asked_at),
             Effect::Lookup { op, identity } => self.look_up(op, identity),
             Effect::Commit { entry, then } => {
-                let then = then.map(|permit| self.once_on_disk(permit));
+                let then = then.map(|then| match then {
+                    Then::Send(permit) => self.once_on_disk(permit),
+                    Then::Save(job) => self.copies.once_on_disk(*job),
+                });
                 self.keeper.record(entry, then);
             }
+            Effect::StopSaving(op) => self.copies.stop(op),
             Effect::Keep(keep) => self.keeper.keep(keep),
             Effect::Set { identity, setting } => self.keeper.set(identity, setting),
             Effect::SumUp { day, asked, budgets } => self.keeper.sum_up(day, asked, budgets),

@@ -3,6 +3,7 @@
 
 pub mod accounts;
 pub mod channels;
+pub mod checkpoint;
 pub mod clock;
 pub mod crash;
 pub mod effects;

@@ -100,7 +100,7 @@ fn state(scene: &Scene, operation: &Operation) -> Run {
             let role = match outcome {
                 Outcome::Done { .. } => Role::Plain,
                 Outcome::Queued(_) => Role::Waste,
-                Outcome::Refused(_) => Role::Urgent,
+                Outcome::Refused(_) | Outcome::NotSaved(_) => Role::Urgent,
                 Outcome::NotSent(_) | Outcome::Unproven => Role::Dim,
             };
             run(scene.look.language.outcome(outcome), role)

@@ -192,7 +192,7 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
-    use crate::rules::plan::{Basis, plan};
+    use crate::rules::plan::plan;
     use crate::ui::testing::{Story, instance, look, usd};
     use crate::ui::text::Language;
 
@@ -201,8 +201,8 @@ mod tests {
         story.poll("team", vec![row]);
         let world = &story.state.world;
         let targets: Vec<_> = world.fleet.instances.keys().cloned().collect();
-        let (fleet, settings, under_way) = (&world.fleet, &world.settings, world.busy());
-        let basis = Basis { fleet, settings, under_way: &under_way, read_only: false, now: story.now };
+        let under_way = world.busy(Action::Release);
+        let basis = world.basis(&under_way, story.now);
         let plan = plan(basis, Action::Release, &targets);
         plan_lines(&plan, &look(Language::English), Currency::USD, story.now)
     }

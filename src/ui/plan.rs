@@ -391,10 +391,14 @@ fn asks(scene: &Scene, plan: &Plan, field: Option<&Input>) -> Vec<Runs> {
             let text = language.phrase(&Phrase::Confirm { action, count, undo: &undo });
             vec![vec![run(format!("{}  ", scene.key_in(Place::Plan, Meaning::Confirm)), Role::Accent), plain(text)]]
         }
+        (Confirmation::Save, _) => {
+            let text = language.phrase(&Phrase::SavesFirst { action: plan.action, count: plan.targets.len() });
+            vec![vec![run(format!("{}  ", scene.key_in(Place::Plan, Meaning::SaveAndEnd)), Role::Accent), plain(text)]]
+        }
         (Confirmation::Typed(_), None) => {
             let again = match plan.action {
                 Action::Stop | Action::Start => Meaning::StopOrStart,
-                Action::Release | Action::Delete | Action::Restart => Meaning::End,
+                Action::Release | Action::Delete | Action::Restart | Action::Checkpoint => Meaning::End,
             };
             let text = language.phrase(&Phrase::AskName { action: plan.action, count: plan.targets.len() });
             vec![vec![run(format!("{}  ", scene.key_in(Place::Plan, again)), Role::Accent), plain(text)]]

@@ -207,7 +207,7 @@ impl<'a> Scene<'a> {
         }
         let world = &self.state.world;
         let Some(account) = self.account(&known.identity.account) else { return Some(Hindrance::NotThere) };
-        let under_way = world.busy();
+        let under_way = world.busy(action);
         let basis = world.basis(&under_way, self.now);
         barred(basis, account, &known.identity).or_else(|| match known.row.offers.of(action) {
             Offer::Yes(_) => None,

@@ -4,6 +4,7 @@
 mod alerts;
 mod budgets;
 mod channel;
+mod checkpoint;
 mod chinese;
 mod english;
 mod tables;

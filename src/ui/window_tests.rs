@@ -117,7 +117,7 @@ fn the_palette() {
 fn the_choice_of_columns() {
     check("columns", &[(80, 24), (120, 30)], || {
         let mut story = fleet();
-        story.press("cjj +").wait(1);
+        story.press("Ojj +").wait(1);
         story
     });
 }

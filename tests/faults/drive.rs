@@ -13,11 +13,12 @@ use rentop::app::{self, Event, State};
 use rentop::config::{AccountConfig, KeySource};
 use rentop::rules::fleet::Account;
 use rentop::rules::memory::Owner;
-use rentop::rules::plan::{Basis, plan};
+use rentop::rules::plan::plan;
 use rentop::rules::saga::Authority;
 use rentop::rules::settings::Rules;
 use rentop::runtime::accounts::Accounts;
 use rentop::runtime::channels::Channels;
+use rentop::runtime::checkpoint::Copies;
 use rentop::runtime::effects::Performer;
 use rentop::runtime::keeper::Keeper;
 use rentop::runtime::streams::Streams;
@@ -71,10 +72,12 @@ impl Drive {
         let accounts = vec![Account::new(config.name.clone(), config.provider.name.into(), false)];
         let world = World::new(accounts, Rules::default(), false, "test".to_owned(), Timestamp::now());
         let state = State { world, view: View::new(fixed, Vec::new()), leaving: false };
+        let streams = Streams::new(Default::default(), outbox.clone());
         let performer = Performer {
             accounts: Accounts::new([config]),
             keeper,
-            streams: Streams::new(Default::default(), outbox.clone()),
+            copies: Copies::new(&streams, outbox.clone()),
+            streams,
             channels: Channels::new(
                 &rentop::config::Config::default(),
                 rentop::config::Language::English,
@@ -132,8 +135,7 @@ impl Drive {
         self.until("it is listed", |state| listed(state).is_some()).await?;
         let identity = listed(&self.state).expect("it was waited for");
         let world = &self.state.world;
-        let basis =
-            Basis { fleet: &world.fleet, settings: &world.settings, under_way: &[], read_only: false, now: self.now() };
+        let basis = world.basis(&[], self.now());
         let plan = Box::new(plan(basis, action, &[identity]));
         let begin = Intent::Begin { plan, authority: Authority::LoseData };
         self.take(Event::World(WorldEvent::Intent(begin)));

@@ -477,6 +477,7 @@ fn overdue(row: &Row, stage: &Stage) -> Result<(), String> {
     let words = match row.act.action {
         Action::Start | Action::Restart => "still not running",
         Action::Stop | Action::Release | Action::Delete => "still billing!",
+        Action::Checkpoint => return Err("a checkpoint is never sent".to_owned()),
     };
     let line = driven(stage, async |drive| {
         drive.until("it is taken up", |state| state.world.under_way().next().is_some()).await?;

@@ -17,6 +17,7 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::CellWidth;
 use rentop::app::action::{Code, Key, Mouse, MouseKind};
+use rentop::app::effect::Then;
 use rentop::app::event::{ViewEvent, WorldEvent};
 use rentop::app::message::Msg;
 use rentop::app::state::{Fixed, Modal, Question, View, World};
@@ -395,7 +396,7 @@ impl Story {
     pub fn permits(&mut self) -> Vec<Permit> {
         let effects = self.effects();
         let permit = |effect| match effect {
-            Effect::Commit { then, .. } => then,
+            Effect::Commit { then: Some(Then::Send(permit)), .. } => Some(permit),
             _ => None,
         };
         effects.into_iter().filter_map(permit).collect()

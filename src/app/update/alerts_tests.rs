@@ -532,9 +532,8 @@ fn an_idle_instance_of_somebody_else_is_none_of_ours() {
 
 /// What another process did to `b`, as the ledger tells it.
 fn theirs(story: &Story, action: Action, changed: impl Fn(&mut Operation)) -> Vec<Operation> {
-    use crate::rules::plan::{Basis, plan};
-    let World { fleet, settings, .. } = &story.state.world;
-    let basis = Basis { fleet, settings, under_way: &[], read_only: false, now: story.now };
+    use crate::rules::plan::plan;
+    let basis = story.state.world.basis(&[], story.now);
     let target = plan(basis, action, &[identity("team", "b")]).targets.remove(0);
     let (mut operation, _) =
         Operation::begin(OpId(1), action, target, Authority::LoseData, "bo@desk".to_owned(), story.now);

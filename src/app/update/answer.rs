@@ -15,6 +15,7 @@ use crate::app::message::Msg;
 use crate::app::rows::GroupKey;
 use crate::app::state::{Modal, Problem, SnoozeChoice, State, Tab};
 use crate::rules::alerts::{Alert, Matter, Stage, Topic};
+use crate::rules::plan::SaveFirst;
 
 /// The shorter silence.
 const HOUR: SignedDuration = SignedDuration::from_hours(1);
@@ -164,7 +165,7 @@ fn end(state: &mut State, alert: &Alert, deed: Deed, now: Timestamp) -> Vec<Effe
         }
     };
     let asked = alert.matter.identity().cloned().into_iter().collect();
-    propose_for(state, deed, asked, Asking::One, now)
+    propose_for(state, deed, asked, Asking::One, SaveFirst::Nothing, now)
 }
 
 /// The plan to stop all that is idle: it only opens it.
@@ -174,7 +175,7 @@ pub(super) fn all_idle(state: &mut State, now: Timestamp) -> Vec<Effect> {
         say(&mut state.view, Msg::NothingIdleNow, now);
         return vec![];
     }
-    propose_for(state, Deed::Stop, idle, Asking::All, now)
+    propose_for(state, Deed::Stop, idle, Asking::All, SaveFirst::Nothing, now)
 }
 
 /// A page where something can be done about it: of the resource, else of any other in its account.

@@ -11,7 +11,7 @@ use crate::app::message::Msg;
 use crate::app::rows;
 use crate::app::state::{Modal, Question, State};
 use crate::rules::memory::Collector;
-use crate::rules::plan::{self, Confirmation, Plan};
+use crate::rules::plan::{self, Confirmation, Plan, SaveFirst};
 use crate::rules::saga::{Confirmed, OpId, confirm};
 use crate::rules::settings::Setting;
 
@@ -96,7 +96,7 @@ pub(super) fn stop_or_start(state: &mut State, now: Timestamp) -> Vec<Effect> {
             say(&mut state.view, Msg::NothingSelected, now);
             vec![]
         }
-        [deed] => propose(state, *deed, now),
+        [deed] => propose(state, *deed, SaveFirst::Nothing, now),
         _ => {
             say(&mut state.view, Msg::MixedMarks, now);
             vec![]
@@ -111,15 +111,15 @@ pub(super) fn end(state: &mut State, now: Timestamp) -> Vec<Effect> {
     kinds.dedup();
     match kinds.as_slice() {
         [] => say(&mut state.view, Msg::NothingSelected, now),
-        [ResourceKind::Instance] => return propose(state, Deed::Release, now),
-        [ResourceKind::Storage] => return propose(state, Deed::Delete, now),
+        [ResourceKind::Instance] => return propose(state, Deed::Release, SaveFirst::Nothing, now),
+        [ResourceKind::Storage] => return propose(state, Deed::Delete, SaveFirst::Nothing, now),
         _ => say(&mut state.view, Msg::MixedKinds, now),
     }
     vec![]
 }
 
 /// Makes the plan, and asks what the plan demands.
-fn propose(state: &mut State, deed: Deed, now: Timestamp) -> Vec<Effect> {
+pub(super) fn propose(state: &mut State, deed: Deed, save: SaveFirst, now: Timestamp) -> Vec<Effect> {
     let pointed = state.view.list().pointed();
     if pointed.is_empty() {
         say(&mut state.view, Msg::NothingSelected, now);
@@ -129,7 +129,7 @@ fn propose(state: &mut State, deed: Deed, now: Timestamp) -> Vec<Effect> {
     // marked row may be anywhere, so it is asked about.
     let under_cursor = pointed.len() == 1 && state.view.list().selected() == pointed.first();
     let asking = if under_cursor { Asking::One } else { Asking::Marked };
-    propose_for(state, deed, pointed, asking, now)
+    propose_for(state, deed, pointed, asking, save, now)
 }
 
 /// What an action is asked about.
@@ -148,6 +148,7 @@ pub(super) fn propose_for(
     deed: Deed,
     asked: Vec<Identity>,
     asking: Asking,
+    save: SaveFirst,
     now: Timestamp,
 ) -> Vec<Effect> {
     if let (false, Some(Collector::Other { owner, .. })) = (state.world.acts(), &state.world.collector) {
@@ -156,25 +157,40 @@ pub(super) fn propose_for(
         return vec![];
     }
     let bulk = asking == Asking::All;
-    let plan = make_plan(state, deed, &asked, bulk, now);
+    let plan = make_plan(state, Asked { action: deed, save: &save, bulk }, &asked, now);
     if plan.targets.is_empty() {
         if let Some((_, name, hindrance)) = plan.left_out.into_iter().next() {
             say(&mut state.view, Msg::LeftOut { name, action: deed, hindrance }, now);
         }
         return vec![];
     }
-    if plan.confirmation == Confirmation::Countdown && asking == Asking::One {
+    // A mere checkpoint changes nothing: it begins at once.
+    let at_once = plan.confirmation == Confirmation::Countdown || deed == Deed::Checkpoint;
+    if at_once && asking == Asking::One {
         return begin(state, plan, None, now);
     }
-    let question = Question { plan: Box::new(plan), asked, bulk, field: None, scroll: 0, changed: None };
+    let question = Question { plan: Box::new(plan), asked, save, bulk, field: None, scroll: 0, changed: None };
     state.view.modals.push(Modal::Plan(question));
     vec![]
 }
 
-pub(super) fn make_plan(state: &State, deed: Deed, asked: &[Identity], bulk: bool, now: Timestamp) -> Plan {
-    let under_way = state.world.busy();
+/// What a plan is asked for.
+#[derive(Clone, Copy)]
+pub(super) struct Asked<'a> {
+    pub action: Deed,
+    /// What is brought to safety first.
+    pub save: &'a SaveFirst,
+    /// Nobody pointed at each of them.
+    pub bulk: bool,
+}
+
+pub(super) fn make_plan(state: &State, asked: Asked<'_>, resources: &[Identity], now: Timestamp) -> Plan {
+    let under_way = state.world.busy(asked.action);
     let basis = state.world.basis(&under_way, now);
-    if bulk { plan::plan_bulk(basis, deed, asked) } else { plan::plan(basis, deed, asked) }
+    match asked.bulk {
+        true => plan::plan_bulk(basis, asked.action, resources, asked.save),
+        false => plan::plan_with(basis, asked.action, resources, asked.save),
+    }
 }
 
 pub(super) fn begin(state: &mut State, plan: Plan, typed: Option<&str>, now: Timestamp) -> Vec<Effect> {

@@ -1,7 +1,7 @@
 //! What one screen does with an event, and what an action means in its views.
 
 use jiff::{SignedDuration, Timestamp};
-use providers::model::{AccountName, Identity};
+use providers::model::{AccountName, Action as Deed, Identity};
 use tui_input::Input;
 
 use super::{
@@ -15,6 +15,7 @@ use crate::app::message::{GroupName, Msg, QuickName, Shown, SortName};
 use crate::app::palette::Palette;
 use crate::app::rows::{self, GroupKey};
 use crate::app::state::{ChartSpan, Modal, Problem, State, Tab, View};
+use crate::rules::plan::SaveFirst;
 use crate::rules::saga::{OpId, Step};
 
 /// So long after the cursor came to another row by itself a key that ends something may be meant for the one before.
@@ -72,7 +73,7 @@ pub(super) fn perform(state: &mut State, action: Action, now: Timestamp) -> Vec<
     }
     let list = state.view.list();
     let jumped = list.cursor_jumped.is_some_and(|at| (SignedDuration::ZERO..JUMPED).contains(&now.duration_since(at)));
-    if jumped && matches!(action, Action::StopOrStart | Action::End) && list.marks.is_empty() {
+    if jumped && matches!(action, Action::StopOrStart | Action::End | Action::SaveAndEnd) && list.marks.is_empty() {
         say(&mut state.view, Msg::RowJustChanged, now);
         return vec![];
     }
@@ -166,6 +167,9 @@ pub(super) fn perform(state: &mut State, action: Action, now: Timestamp) -> Vec<
         }
         Action::StopOrStart => return deeds::stop_or_start(state, now),
         Action::End => return deeds::end(state, now),
+        Action::Checkpoint => return deeds::propose(state, Deed::Checkpoint, SaveFirst::ByConfig, now),
+        Action::SaveAndEnd => return deeds::propose(state, Deed::Release, SaveFirst::ByConfig, now),
+        Action::Lease => {}
         Action::TakeBack => {
             let op = deeds::takeable_here(state);
             return intend(state, Intent::TakeBack(op), now);

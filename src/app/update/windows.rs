@@ -5,7 +5,7 @@ use providers::model::{AccountName, Action as Deed, Identity};
 use providers::text::clean;
 use tui_input::{Input, InputRequest};
 
-use super::deeds::{begin, make_plan};
+use super::deeds::{Asked, begin, make_plan};
 use super::rebuild;
 use super::view::{further_back, intend, perform, say, step};
 use crate::app::action::{Action, Code, Key};
@@ -41,6 +41,7 @@ pub(super) fn in_plan(state: &mut State, key: Key, now: Timestamp) -> Vec<Effect
     let again = match plan.action {
         Deed::Stop | Deed::Start => Action::StopOrStart,
         Deed::Release | Deed::Delete | Deed::Restart => Action::End,
+        Deed::Checkpoint => Action::Checkpoint,
     };
     let answers = !plan.targets.is_empty() && question.changed.is_none_or(|at| now.duration_since(at) >= READING);
     match meaning {
@@ -48,6 +49,11 @@ pub(super) fn in_plan(state: &mut State, key: Key, now: Timestamp) -> Vec<Effect
             state.view.modals.pop();
         }
         Some(Action::Confirm) if answers && plan.confirmation == Confirmation::Countdown => {
+            let plan = (**plan).clone();
+            state.view.modals.pop();
+            return begin(state, plan, None, now);
+        }
+        Some(Action::SaveAndEnd | Action::Confirm) if answers && plan.confirmation == Confirmation::Save => {
             let plan = (**plan).clone();
             state.view.modals.pop();
             return begin(state, plan, None, now);
@@ -84,7 +90,8 @@ pub(super) fn in_name_field(state: &mut State, key: Key, now: Timestamp) -> Vec<
 /// does not, it is asked anew.
 pub(super) fn review_question(state: &mut State, now: Timestamp) {
     let Some(Modal::Plan(question)) = state.view.modals.last() else { return };
-    let fresh = make_plan(state, question.plan.action, &question.asked, question.bulk, now);
+    let asked = Asked { action: question.plan.action, save: &question.save, bulk: question.bulk };
+    let fresh = make_plan(state, asked, &question.asked, now);
     let Some(question) = self::question(state) else { return };
     if !question.plan.asks_the_same(&fresh) {
         question.changed = Some(now);

@@ -8,17 +8,18 @@ use providers::model::{AccountName, Identity, ResourceKind};
 use providers::provider::{Part, Poll};
 
 use super::{alerts, budgets, happened, spend, usage, waste};
-use crate::app::effect::Effect;
+use crate::app::effect::{Effect, Then};
 use crate::app::event::{Intent, WorldEvent};
 use crate::app::message::Msg;
 use crate::app::state::{BRIGHT, World};
+use crate::rules::checkpoint::{self, Job};
 use crate::rules::dispatch::News;
 use crate::rules::fleet::{Account, Consequence, Known, Trouble};
 use crate::rules::memory::{AccountMemory, Collector, Keep, LedgerNotice, Memory, Owner};
 use crate::rules::plan::{Hindrance, Plan};
 use crate::rules::saga::{Authority, Input, OpId, Operation, Order, Outcome, Sight, Step};
 use crate::rules::spend::{Assignment, Entries};
-use crate::rules::streams::Consent;
+use crate::rules::streams::{self, Consent};
 
 /// How often the claim on the ledger is renewed; it runs out after three times this.
 const RENEW: SignedDuration = SignedDuration::from_secs(10);
@@ -38,6 +39,7 @@ pub fn update(world: &mut World, event: WorldEvent, now: Timestamp) -> Vec<Effec
             | WorldEvent::Collector(_)
             | WorldEvent::Ledger(_)
             | WorldEvent::Stream { .. }
+            | WorldEvent::Saving { .. }
     );
     let mut effects = match event {
         WorldEvent::Tick => tick(world, now),
@@ -104,6 +106,10 @@ pub fn update(world: &mut World, event: WorldEvent, now: Timestamp) -> Vec<Effec
         }
         WorldEvent::Sent { channel, delivery } => alerts::sent(world, &channel, delivery, now),
         WorldEvent::Acted { op, answer } => advance(world, op, Input::Acted(answer), now),
+        WorldEvent::Saving { op, number, told } => {
+            world.changed = true;
+            advance(world, op, Input::Saving { number, told }, now)
+        }
         WorldEvent::NotRecorded { op, error } => advance(world, op, Input::NotRecorded(error), now),
         WorldEvent::Forestalled { op, by: Owner { host, pid } } => {
             advance(world, op, Input::Forestalled { host, pid }, now)
@@ -138,7 +144,8 @@ impl World {
 
     fn watched(&self, account: &AccountName) -> impl Iterator<Item = &Operation> {
         self.under_way().filter(|operation| {
-            operation.target.identity.account == *account && !operation.in_countdown() && !operation.is_overdue()
+            let waits = operation.in_countdown() || operation.is_saving() || operation.is_overdue();
+            operation.target.identity.account == *account && !waits
         })
     }
 
@@ -258,6 +265,7 @@ fn remembered(world: &mut World, memory: Memory, notices: Vec<LedgerNotice>, now
     world.alerting.alerts.remember(memory.alerts);
     world.alerting.dispatch.remember(memory.messages);
     world.settings.single = memory.settings;
+    world.saved.extend(memory.saved.into_iter().map(|saved| (saved.identity.clone(), saved)));
     for operation in memory.recent {
         world.operations.entry(operation.id).or_insert(operation);
     }
@@ -547,7 +555,7 @@ fn begin(world: &mut World, plan: Plan, authority: Authority, now: Timestamp) ->
         let hindrance = match () {
             () if world.read_only => Some(Hindrance::ReadOnly),
             () if account_locked => Some(Hindrance::ReadOnlyAccount),
-            () if world.operation_on(&target.identity).is_some_and(|operation| !operation.is_overdue()) => {
+            () if world.operation_on(&target.identity).is_some_and(|operation| !operation.gives_way_to(action)) => {
                 Some(Hindrance::UnderWay)
             }
             () if target.effect.loses_data() && authority == Authority::LosesNothing => Some(Hindrance::NotThere),
@@ -557,13 +565,13 @@ fn begin(world: &mut World, plan: Plan, authority: Authority, now: Timestamp) ->
             world.news.push(Msg::LeftOut { name: target.name, action: plan.action, hindrance });
             continue;
         }
-        // One that is overdue gives way to what the person decides now.
-        let overdue: Vec<OpId> = world
+        // One that is overdue, or a mere checkpoint, gives way to what the person decides now.
+        let before: Vec<OpId> = world
             .under_way()
             .filter(|operation| operation.target.identity == target.identity)
             .map(|operation| operation.id)
             .collect();
-        for op in overdue {
+        for op in before {
             effects.extend(advance(world, op, Input::Superseded, now));
         }
         let id = OpId(world.next_op);
@@ -587,7 +595,10 @@ pub fn advance(world: &mut World, op: OpId, input: Input, now: Timestamp) -> Vec
     let orders = operation.advance(input, now);
     if let (false, Step::Ended { outcome, .. }) = (was_ended, &operation.step) {
         let (name, action, outcome) = (operation.target.name.clone(), operation.action, outcome.clone());
-        if matches!(outcome, Outcome::Done { .. }) {
+        if let Some(saved) = operation.saved() {
+            world.saved.insert(saved.identity.clone(), saved);
+        }
+        if matches!(outcome, Outcome::Done { .. }) && !operation.is_checkpoint() {
             let (by, saves) = (operation.by.clone(), operation.target.saves());
             let news = News::Acted { by, action, name: name.clone(), saves };
             alerts::tell_deed(world, &news, now);
@@ -618,8 +629,21 @@ fn carry_out(world: &mut World, op: OpId, orders: Vec<Order>, now: Timestamp) ->
         match order {
             Order::Record => effects.push(Effect::Commit { entry: Box::new(operation.clone()), then: None }),
             Order::RecordThenSend(permit) => {
-                effects.push(Effect::Commit { entry: Box::new(operation.clone()), then: Some(permit) });
+                let then = Some(Then::Send(permit));
+                effects.push(Effect::Commit { entry: Box::new(operation.clone()), then });
             }
+            Order::RecordThenSave => match job(world, &operation) {
+                Some(job) => {
+                    let then = Some(Then::Save(Box::new(job)));
+                    effects.push(Effect::Commit { entry: Box::new(operation.clone()), then });
+                }
+                None => {
+                    let told = checkpoint::Told::Failed(checkpoint::Trouble::NoAddress);
+                    let number = operation.saving.as_ref().map_or(0, |saving| saving.number());
+                    effects.extend(advance(world, op, Input::Saving { number, told }, now));
+                }
+            },
+            Order::StopSaving => effects.push(Effect::StopSaving(op)),
             Order::Look => effects.push(Effect::Lookup { op: Some(op), identity: identity.clone() }),
             Order::Released => {
                 let consequences = world.fleet.released(&identity, now);
@@ -638,11 +662,31 @@ fn carry_out(world: &mut World, op: OpId, orders: Vec<Order>, now: Timestamp) ->
     effects
 }
 
+/// The stage of a checkpoint that an action is at, as it is to be done now; `None` while nobody knows where the machine
+/// is reached.
+fn job(world: &World, operation: &Operation) -> Option<Job> {
+    let target = &operation.target;
+    let saving = operation.saving.as_ref()?;
+    let Step::Saving { stage, .. } = operation.step else { return None };
+    let endpoint = world.fleet.instances.get(&target.identity)?.row.ssh.as_ref()?;
+    Some(Job {
+        op: operation.id,
+        number: saving.number(),
+        stage,
+        recipe: target.recipe.clone()?,
+        target: streams::Target::new(&target.provider, &target.identity, endpoint),
+        folder: saving.folder.clone(),
+        whole: !operation.is_checkpoint(),
+    })
+}
+
 /// What the program writes down when it is left, or another one took its place: what was not sent will not
 /// be sent.
 pub fn leave(world: &mut World, now: Timestamp) -> Vec<Effect> {
     let unsent: Vec<OpId> = world
         .under_way()
+        // What is being brought to safety goes on when somebody collects again.
+        .filter(|operation| !operation.is_saving())
         .filter(|operation| operation.sent == 0 || matches!(operation.step, Step::Waiting { .. }))
         .map(|operation| operation.id)
         .collect();

@@ -8,7 +8,7 @@ use crate::app::state::{Fixed, State, View};
 use crate::app::{next_wake, update as take};
 use crate::rules::earlier::{Earlier, Gone};
 use crate::rules::memory::Owner;
-use crate::rules::plan::{self, Basis};
+use crate::rules::plan;
 use crate::rules::saga::Permit;
 use crate::rules::samples::{at, fleet, identity, instance, item_identity, listed, of_tenant, volume, with_storage};
 use crate::rules::settings::{Rules, Setting};
@@ -73,13 +73,8 @@ impl Story {
     /// Begins an action on `a` that loses nothing.
     fn stop(&mut self) -> OpId {
         let world = &self.state.world;
-        let basis = Basis {
-            fleet: &world.fleet,
-            settings: &world.settings,
-            under_way: &world.busy(),
-            read_only: world.read_only,
-            now: self.now,
-        };
+        let under_way = world.busy(Action::Stop);
+        let basis = world.basis(&under_way, self.now);
         let plan = Box::new(plan::plan(basis, Action::Stop, &[identity("team", "a")]));
         self.intend(Intent::Begin { plan, authority: Authority::Confirmed });
         self.state.world.under_way().map(|operation| operation.id).max().expect("an action under way")
@@ -95,7 +90,7 @@ impl Story {
 
     fn permit(&self) -> Option<&Permit> {
         self.effects.iter().find_map(|effect| match effect {
-            Effect::Commit { then, .. } => then.as_ref(),
+            Effect::Commit { then: Some(Then::Send(permit)), .. } => Some(permit),
             _ => None,
         })
     }
@@ -312,8 +307,7 @@ fn a_deletion_that_waits_for_its_proof_asks_for_storage_at_every_poll() {
     assert!(!asks_storage(&story), "nobody waits for it");
     story.answer(answer());
     let world = &story.state.world;
-    let basis =
-        Basis { fleet: &world.fleet, settings: &world.settings, under_way: &[], read_only: false, now: story.now };
+    let basis = world.basis(&[], story.now);
     let plan = Box::new(plan::plan(basis, Action::Delete, &[item_identity("team", "vol")]));
     story.intend(Intent::Begin { plan, authority: Authority::LoseData });
     let op = story.state.world.under_way().map(|operation| operation.id).max().expect("an action under way");

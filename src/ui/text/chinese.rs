@@ -301,6 +301,10 @@ pub fn phrase(phrase: &Phrase) -> String {
                     let undo = if undo.is_empty() { String::new() } else { format!("，{undo} 撤销") };
                     format!("{} 秒后{}{undo}", format::seconds_left(*until, now), action(operation.action))
                 }
+                Step::Saving { stage, next_try, .. } => {
+                    let progress = operation.saving.as_ref().map(|saving| saving.progress).unwrap_or_default();
+                    Language::Chinese.saving_step(*stage, &progress, *next_try, now)
+                }
                 Step::Checking { next_look: None, .. } => "先核对".to_owned(),
                 Step::Checking { next_look: Some(_), .. } => "稍后再核对".to_owned(),
                 Step::Sending { since: from } => format!("{}已发出 {}", action(operation.action), since(*from)),
@@ -317,6 +321,8 @@ pub fn phrase(phrase: &Phrase) -> String {
                     Action::Stop | Action::Release | Action::Delete => {
                         format!("仍在计费！{}", since(operation.sent_at.unwrap_or(*overdue)))
                     }
+                    // It is never sent.
+                    Action::Checkpoint => String::new(),
                 },
                 Step::Ended { outcome, .. } => self::outcome(outcome),
             }
@@ -373,6 +379,8 @@ pub fn phrase(phrase: &Phrase) -> String {
             let undo = if undo.is_empty() { String::new() } else { format!("，{undo} 可撤销") };
             format!("{}{what}：5 秒后开始{undo}", action(verb))
         }
+        Phrase::SavesFirst { action: Action::Checkpoint, count } => format!("保存 {count} 个实例"),
+        Phrase::SavesFirst { action: verb, count } => format!("先保存 {count} 个实例，校验无误后{}", action(verb)),
         Phrase::AskName { action: verb, count: 1 } => format!("{}：需先输入名称", action(verb)),
         Phrase::AskName { action: verb, count } => format!("{} {count} 个：需先输入确认文字", action(verb)),
         Phrase::EnterDoes { action: verb } => format!("回车即{}", action(verb)),
@@ -404,6 +412,7 @@ fn done(action: Action) -> &'static str {
         Action::Restart => "已重启",
         Action::Release => "已释放",
         Action::Delete => "已删除",
+        Action::Checkpoint => "已保存",
     }
 }
 
@@ -412,6 +421,8 @@ pub fn message(message: &Msg, look: &Look, first: Currency) -> String {
         Msg::HintStop => "停止",
         Msg::HintStart => "启动",
         Msg::HintRelease => "释放",
+        Msg::HintSaveAndEnd => "保存并释放",
+        Msg::HintCheckpoint => "保存",
         Msg::HintDelete => "删除",
         Msg::HintTakeBack => "撤销",
         Msg::HintMark => "标记",
@@ -465,6 +476,10 @@ pub fn message(message: &Msg, look: &Look, first: Currency) -> String {
         Msg::HelpSort => "切换排序：需要处理、费用、利用率、闲置、时长、名称",
         Msg::HelpGroup => "切换分组：账户、平台、项目、计费方式、不分组",
         Msg::HelpQuick => "快速筛选：闲置、竞价、停机或全部",
+        Msg::HelpSaveAndEnd => "先保存需要的数据，校验无误后释放；会先显示计划",
+        Msg::HelpCheckpoint => "保存需要的数据，实例继续运行",
+        Msg::HelpLease => "租约：到时自动执行的操作",
+        Msg::HelpPlanSave => "先保存并校验，再执行",
         Msg::HelpColumns => "选择要显示的列，选择会保存",
         Msg::HelpPane => "显示或隐藏列表旁或下方的详情",
         Msg::HelpLookInto => "是否用你自己的 ssh 查看机器内部；处理已变的主机密钥",
@@ -650,6 +665,7 @@ pub fn action(action: Action) -> &'static str {
         Action::Restart => "重启",
         Action::Release => "释放",
         Action::Delete => "删除",
+        Action::Checkpoint => "保存",
     }
 }
 
@@ -801,6 +817,9 @@ pub fn hindrance(hindrance: &Hindrance, action: Action) -> String {
         Hindrance::Protected => "受保护：批量操作不会动它",
         Hindrance::NotMine => "非本人：批量操作不会动它",
         Hindrance::AccountInTrouble => "账户异常，按 e 查看原因",
+        Hindrance::NoRecipe => "配置中没有适用的 [[checkpoint]]",
+        Hindrance::CannotBeRead => "未在运行，无法复制",
+        Hindrance::NoAddress => "没有可用的 ssh 地址",
     };
     fixed.to_owned()
 }
@@ -839,6 +858,9 @@ pub fn outcome(outcome: &Outcome) -> String {
         Outcome::NotSent(reason) => not_sent(reason),
         Outcome::Refused(words) => format!("被拒绝：{words}"),
         Outcome::Unproven => "未能证实：已被另一操作取代".to_owned(),
+        Outcome::NotSaved(trouble) => {
+            format!("未保存，因此未发出任何请求：{}", Language::Chinese.save_trouble(trouble))
+        }
     }
 }
 

@@ -315,6 +315,10 @@ pub fn phrase(phrase: &Phrase) -> String {
                     let undo = if undo.is_empty() { String::new() } else { format!(", {undo} undo") };
                     format!("{} in {} s{undo}", action(operation.action), format::seconds_left(*until, now))
                 }
+                Step::Saving { stage, next_try, .. } => {
+                    let progress = operation.saving.as_ref().map(|saving| saving.progress).unwrap_or_default();
+                    Language::English.saving_step(*stage, &progress, *next_try, now)
+                }
                 Step::Checking { next_look: None, .. } => "looking first".to_owned(),
                 Step::Checking { next_look: Some(_), .. } => "looks again soon".to_owned(),
                 Step::Sending { since: from } => format!("{} sent {}", action(operation.action), since(*from)),
@@ -331,6 +335,8 @@ pub fn phrase(phrase: &Phrase) -> String {
                     Action::Stop | Action::Release | Action::Delete => {
                         format!("still billing! {}", since(operation.sent_at.unwrap_or(*overdue)))
                     }
+                    // It is never sent.
+                    Action::Checkpoint => String::new(),
                 },
                 Step::Ended { outcome, .. } => self::outcome(outcome),
             }
@@ -391,6 +397,13 @@ pub fn phrase(phrase: &Phrase) -> String {
             let undo = if undo.is_empty() { String::new() } else { format!(", {undo} takes it back") };
             format!("{}{what}: begins after 5 s{undo}", action(verb))
         }
+        Phrase::SavesFirst { action: Action::Checkpoint, count } => {
+            format!("save {}", many(count, "instance", "instances"))
+        }
+        Phrase::SavesFirst { action: verb, count } => {
+            let verb = action(verb).to_lowercase();
+            format!("save {}, then {verb} once that is verified", many(count, "instance", "instances"))
+        }
         Phrase::AskName { action: verb, count: 1 } => format!("{}: asks for its name first", action(verb)),
         Phrase::AskName { action: verb, count } => format!("{} {count}: asks for a typed word first", action(verb)),
         Phrase::EnterDoes { action: verb } => format!("enter: {}", action(verb)),
@@ -432,6 +445,7 @@ fn begin(action: Action) -> &'static str {
         Action::Restart => "Restart",
         Action::Release => "Release",
         Action::Delete => "Delete",
+        Action::Checkpoint => "Save",
     }
 }
 
@@ -442,6 +456,7 @@ fn doing(action: Action) -> &'static str {
         Action::Restart => "restarting",
         Action::Release => "releasing",
         Action::Delete => "deleting",
+        Action::Checkpoint => "saving",
     }
 }
 
@@ -452,6 +467,7 @@ fn done(action: Action) -> &'static str {
         Action::Restart => "restarted",
         Action::Release => "released",
         Action::Delete => "deleted",
+        Action::Checkpoint => "saved",
     }
 }
 
@@ -460,6 +476,8 @@ pub fn message(message: &Msg, look: &Look, first: Currency) -> String {
         Msg::HintStop => "stop",
         Msg::HintStart => "start",
         Msg::HintRelease => "release",
+        Msg::HintSaveAndEnd => "save+release",
+        Msg::HintCheckpoint => "save",
         Msg::HintDelete => "delete",
         Msg::HintTakeBack => "undo",
         Msg::HintMark => "mark",
@@ -513,6 +531,10 @@ pub fn message(message: &Msg, look: &Look, first: Currency) -> String {
         Msg::HelpSort => "next order: what needs you, cost, use, idleness, age, name",
         Msg::HelpGroup => "next grouping: account, provider, project, market, none",
         Msg::HelpQuick => "quick filter: idle, spot, off, or all",
+        Msg::HelpSaveAndEnd => "save what is worth keeping, and release once that is verified; shows its plan first",
+        Msg::HelpCheckpoint => "save what is worth keeping; the instance goes on",
+        Msg::HelpLease => "a lease: what is to happen to it by itself, and when",
+        Msg::HelpPlanSave => "the same with a verified copy first",
         Msg::HelpColumns => "choose the columns; the choice is kept",
         Msg::HelpPane => "show or hide the details beside or below the list",
         Msg::HelpLookInto => "whether to look into machines over your own ssh; a host key that changed",
@@ -844,6 +866,9 @@ pub fn hindrance(hindrance: &Hindrance, action: Action) -> String {
         Hindrance::Protected => "protected: bulk actions leave it alone",
         Hindrance::NotMine => "not mine: bulk actions leave it alone",
         Hindrance::AccountInTrouble => "its account is in trouble, e says why",
+        Hindrance::NoRecipe => "the config has no [[checkpoint]] for it",
+        Hindrance::CannotBeRead => "it does not run, so nothing can be copied from it",
+        Hindrance::NoAddress => "nobody knows its address for ssh",
     };
     fixed.to_owned()
 }
@@ -885,6 +910,9 @@ pub fn outcome(outcome: &Outcome) -> String {
         Outcome::NotSent(reason) => not_sent(reason),
         Outcome::Refused(words) => format!("refused: {words}"),
         Outcome::Unproven => "never proven: another action took its place".to_owned(),
+        Outcome::NotSaved(trouble) => {
+            format!("not saved, so nothing was sent: {}", Language::English.save_trouble(trouble))
+        }
     }
 }
 

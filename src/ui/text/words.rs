@@ -534,6 +534,11 @@ pub enum Phrase<'a> {
         /// The key that takes it back; empty where there is none.
         undo: &'a str,
     },
+    /// What a second press begins: a checkpoint, and this once it is verified.
+    SavesFirst {
+        action: Action,
+        count: usize,
+    },
     AskName {
         action: Action,
         count: usize,
