@@ -10,7 +10,7 @@ use providers::text::clean;
 use rust_decimal::Decimal;
 use tui_input::Input;
 
-use crate::rules::budgets::{Budget, Cycle, FORECAST, Quantity, Scope, THRESHOLDS, Unit};
+use crate::rules::budgets::{Budget, BudgetDraft, Cycle, FORECAST, Quantity, Scope, THRESHOLDS, Unit};
 use crate::rules::matcher::{Glob, LabelPattern};
 use crate::rules::spend::Period;
 
@@ -49,72 +49,6 @@ pub enum Mistake {
     NoZone,
 }
 
-/// A budget in plain texts: `1500 USD`, `month`, `project art`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Texts {
-    pub name: String,
-    pub limit: String,
-    pub period: String,
-    /// Empty for everything.
-    pub scope_kind: String,
-    pub scope: String,
-    /// Empty for none.
-    pub thresholds: String,
-    /// Empty for none.
-    pub forecast: String,
-    /// Empty for the config's own.
-    pub zone: String,
-}
-
-impl Texts {
-    /// `None` of a budget whose scope has several conditions, which texts of one kind cannot say.
-    pub fn of(budget: &Budget, own_zone: &TimeZone) -> Option<Self> {
-        let scope = &budget.scope;
-        let conditions: Vec<(&str, String)> = [
-            scope.project.as_ref().map(|project| ("project", project.clone())),
-            scope.account.as_ref().map(|account| ("account", account.to_string())),
-            scope.provider.as_ref().map(|provider| ("provider", provider.to_string())),
-            scope.instance.as_ref().map(|glob| ("instance", glob.to_string())),
-            scope.label.as_ref().map(|label| ("label", label_text(label))),
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
-        let (scope_kind, scope) = match conditions.as_slice() {
-            [] => (String::new(), String::new()),
-            [(kind, value)] => ((*kind).to_owned(), value.clone()),
-            _ => return None,
-        };
-        let period = match budget.cycle {
-            Cycle::Day => "day".to_owned(),
-            Cycle::Week => "week".to_owned(),
-            Cycle::Month => "month".to_owned(),
-            Cycle::Total => "total".to_owned(),
-            Cycle::Dates(period) => format!("{} {}", period.from, period.to.yesterday().unwrap_or(period.to)),
-        };
-        let unit = match budget.limit.unit {
-            Unit::Money(currency) => currency.to_string(),
-            Unit::GpuHours => "gpu-h".to_owned(),
-        };
-        let own = budget.zone == *own_zone;
-        let percents: Vec<String> = budget.thresholds.iter().map(u32::to_string).collect();
-        Some(Texts {
-            name: budget.name.clone(),
-            limit: format!("{} {unit}", budget.limit.amount.normalize()),
-            period,
-            scope_kind,
-            scope,
-            thresholds: percents.join(", "),
-            forecast: budget.forecast.map(|percent| percent.to_string()).unwrap_or_default(),
-            zone: budget.zone.iana_name().filter(|_| !own).unwrap_or_default().to_owned(),
-        })
-    }
-}
-
-fn label_text(label: &LabelPattern) -> String {
-    label.value.as_ref().map_or_else(|| label.key.clone(), |value| format!("{}={value}", label.key))
-}
-
 /// The form of a budget.
 #[derive(Clone, Debug)]
 pub struct BudgetForm {
@@ -133,22 +67,17 @@ pub struct BudgetForm {
 
 impl BudgetForm {
     /// A new budget, as most are; or one that is changed.
-    pub fn new(texts: Option<Texts>, currency: Currency) -> Self {
-        let of = texts.as_ref().map(|texts| texts.name.clone());
-        let texts = texts.unwrap_or_else(|| Texts {
-            limit: format!(" {currency}"),
+    pub fn new(draft: Option<BudgetDraft>) -> Self {
+        let of = draft.as_ref().map(|draft| draft.name.clone());
+        let draft = draft.unwrap_or_else(|| BudgetDraft {
             period: "month".to_owned(),
             thresholds: THRESHOLDS.map(|percent| percent.to_string()).join(", "),
             forecast: FORECAST.to_string(),
-            ..Texts::default()
+            ..BudgetDraft::default()
         });
-        let scope = [texts.scope_kind, texts.scope].join(" ").trim().to_owned();
-        let fields = [texts.name, texts.limit, texts.period, scope, texts.thresholds, texts.forecast, texts.zone];
-        let mut fields = fields.map(Input::new);
-        if of.is_none() {
-            // The amount is typed before its currency.
-            fields[1].handle(tui_input::InputRequest::GoToStart);
-        }
+        let scope = [draft.scope_kind, draft.scope].join(" ").trim().to_owned();
+        let fields = [draft.name, draft.limit, draft.period, scope, draft.thresholds, draft.forecast, draft.zone];
+        let fields = fields.map(Input::new);
         BudgetForm { of, fields, at: 0, mistakes: Default::default(), saving: false, refused: None }
     }
 
@@ -168,13 +97,15 @@ pub struct Known<'a> {
     pub accounts: Vec<&'a AccountName>,
     /// The zone where none is given.
     pub zone: TimeZone,
+    /// The currency of an amount that stands alone.
+    pub currency: Currency,
 }
 
 /// The budget that the fields say, or what is wrong with each of them.
 pub fn read(form: &BudgetForm, known: &Known<'_>) -> Result<Budget, [Option<Mistake>; Field::ALL.len()]> {
     let text = |field: Field| clean(form.fields[field as usize].value()).trim().to_owned();
     let name = name(&text(Field::Name), known);
-    let limit = limit(&text(Field::Limit));
+    let limit = limit(&text(Field::Limit), known.currency);
     let cycle = cycle(&text(Field::Period));
     let scope = scope(&text(Field::Scope), known);
     let thresholds = percents(&text(Field::Thresholds));
@@ -198,14 +129,19 @@ fn name(text: &str, known: &Known<'_>) -> Result<String, Mistake> {
     }
 }
 
-/// `1500 USD`, `1,500 usd`, `200 gpu-h`.
-fn limit(text: &str) -> Result<Quantity, Mistake> {
+/// `1500 USD`, `1,500 usd`, `200 gpu-h`, `1500`.
+fn limit(text: &str, currency: Currency) -> Result<Quantity, Mistake> {
     let words: Vec<&str> = text.split_whitespace().collect();
-    let [amount, unit] = words[..] else { return Err(Mistake::NoLimit) };
+    let (amount, unit) = match words[..] {
+        [amount] => (amount, None),
+        [amount, unit] => (amount, Some(unit)),
+        _ => return Err(Mistake::NoLimit),
+    };
     let amount = amount_of(amount).ok_or(Mistake::NoLimit)?;
-    let unit = match unit.to_lowercase().as_str() {
-        "gpu-h" => Unit::GpuHours,
-        _ => Unit::Money(Currency::parse(&unit.to_uppercase()).ok_or(Mistake::NoLimit)?),
+    let unit = match unit.map(str::to_lowercase).as_deref() {
+        None => Unit::Money(currency),
+        Some("gpu-h") => Unit::GpuHours,
+        Some(unit) => Unit::Money(Currency::parse(&unit.to_uppercase()).ok_or(Mistake::NoLimit)?),
     };
     if amount > Decimal::ZERO { Ok(Quantity::new(amount, unit)) } else { Err(Mistake::NoLimit) }
 }
@@ -295,12 +231,17 @@ mod tests {
     use super::*;
 
     fn known<'a>(account: &'a AccountName) -> Known<'a> {
-        Known { names: BTreeSet::from(["taken"]), accounts: vec![account], zone: TimeZone::UTC }
+        Known {
+            names: BTreeSet::from(["taken"]),
+            accounts: vec![account],
+            zone: TimeZone::UTC,
+            currency: Currency::USD,
+        }
     }
 
     /// A form of these texts; the others are those of a new budget.
     fn with(texts: &[(Field, &str)]) -> BudgetForm {
-        let mut form = BudgetForm::new(None, Currency::USD);
+        let mut form = BudgetForm::new(None);
         form.fields[Field::Name as usize] = Input::new("art".to_owned());
         form.fields[Field::Limit as usize] = Input::new("1500 USD".to_owned());
         for (field, text) in texts {
@@ -309,10 +250,17 @@ mod tests {
         form
     }
 
+    #[test]
+    fn an_amount_alone_is_of_the_currency_that_is_shown_first() {
+        let (account, form) = (AccountName::from("team"), with(&[(Field::Limit, "1,500.5")]));
+        let budget = read(&form, &known(&account)).unwrap();
+        assert_eq!(budget.limit, Quantity::new("1500.5".parse().unwrap(), Unit::Money(Currency::USD)));
+    }
+
     #[rstest]
     #[case::name(Field::Name, " ", Mistake::NoName)]
     #[case::taken(Field::Name, "taken", Mistake::NameTaken)]
-    #[case::no_currency(Field::Limit, "1500", Mistake::NoLimit)]
+    #[case::words(Field::Limit, "200 gpu-h USD", Mistake::NoLimit)]
     #[case::negative(Field::Limit, "-5 USD", Mistake::NoLimit)]
     #[case::nothing(Field::Limit, "0 USD", Mistake::NoLimit)]
     #[case::unit(Field::Limit, "5 dollars", Mistake::NoLimit)]
@@ -353,8 +301,8 @@ mod tests {
         let account = AccountName::from("team");
         let known = known(&account);
         let budget = read(&with(texts), &known).unwrap();
-        let again = Texts::of(&budget, &known.zone).unwrap();
-        let form = BudgetForm::new(Some(again), Currency::USD);
+        let again = BudgetDraft::of(&budget, &known.zone).unwrap();
+        let form = BudgetForm::new(Some(again));
         assert_eq!(read(&form, &known), Ok(budget));
         assert_eq!(form.of.as_deref(), Some("art"));
     }
@@ -364,6 +312,6 @@ mod tests {
         let account = AccountName::from("team");
         let mut budget = read(&with(&[(Field::Scope, "account team")]), &known(&account)).unwrap();
         budget.scope.project = Some("art".to_owned());
-        assert_eq!(Texts::of(&budget, &TimeZone::UTC), None);
+        assert_eq!(BudgetDraft::of(&budget, &TimeZone::UTC), None);
     }
 }

@@ -44,7 +44,7 @@ pub use file::Mistake;
 pub use keys::{KeyError, KeyErrorKind, KeySource};
 pub use language::{Language, UnknownLanguage};
 pub use places::{PlaceError, Places, PlatformFolders, open_private};
-pub use write::{BudgetDraft, save_budget};
+pub use write::save_budget;
 
 /// A config file with every key, its default and a sentence.
 pub const EXAMPLE: &str = include_str!("../../config.example.toml");

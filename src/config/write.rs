@@ -16,27 +16,7 @@ use self::draft::Wanted;
 use self::page::Page;
 use super::file::quote;
 use super::{Config, ConfigError, FILE_LIMIT_BYTES, places, shown};
-use crate::rules::budgets::{Budget, Scope};
-
-/// A budget as a form has it, in plain texts.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct BudgetDraft {
-    pub name: String,
-    /// `1500 USD` or `200 gpu-h`.
-    pub limit: String,
-    /// `day`, `week`, `month`, `total`, or two dates such as `2026-09-01 2026-12-31`, both included.
-    pub period: String,
-    /// `project`, `provider`, `account`, `instance` or `label`; empty for everything.
-    pub scope_kind: String,
-    /// Of that kind; empty for everything.
-    pub scope: String,
-    /// Percents such as `50, 80, 100`; empty for none.
-    pub thresholds: String,
-    /// A percent; empty for none.
-    pub forecast: String,
-    /// Empty for the config's own.
-    pub zone: String,
-}
+use crate::rules::budgets::{Budget, BudgetDraft, Scope};
 
 /// Writes a budget into a config file, in place of the one named `of`, or as a new one. The file that a link leads to
 /// is replaced, the link stays, and a file that is not there is begun. Fails with one line for the person.

@@ -1,14 +1,17 @@
 //! Budgets: what some resources may cost, or how many GPU-hours they may take, in a time.
 //!
 //! `term` says which time that is, `standing` what was spent in it and what will be (`measure` what of the spend counts,
-//! `curve` how it grows), `findings` what of it somebody should know.
+//! `curve` how it grows), `findings` what of it somebody should know, `draft`
+//! how one is written.
 
 mod curve;
+mod draft;
 mod findings;
 mod measure;
 mod standing;
 mod term;
 
+pub use draft::BudgetDraft;
 pub use findings::findings;
 pub use standing::{Drawn, Inputs, Running, Standing, share, standing};
 pub use term::{Cycle, Term};

@@ -15,10 +15,10 @@ use super::lent::Lent;
 use super::questions::{Learnt, Questions};
 use super::terminal::{self, Keys, Modes};
 use super::{Inbox, clock, crash, wait_until};
-use crate::app::budget_form::Texts;
 use crate::app::event::{Guest, ViewEvent, WorldEvent};
 use crate::app::{self, Effect, Event, State};
-use crate::config::{BudgetDraft, Config, save_budget};
+use crate::config::{Config, save_budget};
+use crate::rules::budgets::BudgetDraft;
 use crate::rules::dispatch::Delivery;
 use crate::ui::Look;
 use crate::ui::theme::Colours;
@@ -218,11 +218,11 @@ impl Desk<'_> {
             Effect::Bell => terminal::ring()?,
             Effect::SaveBudget { budget, of } => {
                 let (file, outbox) = (self.given.config.to_owned(), performer.outbox.clone());
-                let texts = Texts::of(&budget, &state.world.spending.zone);
+                let draft = BudgetDraft::of(&budget, &state.world.spending.zone);
                 // A disk may be slow, and a frame waits for none.
                 tokio::task::spawn_blocking(move || {
-                    let texts = texts.expect("a form has one condition");
-                    let ended = save_budget(&file, &draft(texts), of.as_deref());
+                    let draft = draft.expect("a form has one condition");
+                    let ended = save_budget(&file, &draft, of.as_deref());
                     outbox.put(Event::View(ViewEvent::BudgetSaved { budget, of, ended }));
                 });
             }
@@ -367,12 +367,6 @@ impl Desk<'_> {
         self.stop_listening().await;
         terminal::restore();
     }
-}
-
-/// The texts of a form as the config has them.
-fn draft(texts: Texts) -> BudgetDraft {
-    let Texts { name, limit, period, scope_kind, scope, thresholds, forecast, zone } = texts;
-    BudgetDraft { name, limit, period, scope_kind, scope, thresholds, forecast, zone }
 }
 
 /// The end of who has the terminal; never, while nobody has.

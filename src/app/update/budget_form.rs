@@ -1,32 +1,30 @@
 //! The form of a budget: opened, typed into, and what comes of it.
 
 use jiff::Timestamp;
-use providers::money::Currency;
 
 use super::view::say;
 use super::windows::edit;
 use super::world;
 use crate::app::action::{Code, Key};
-use crate::app::budget_form::{BudgetForm, Field, Known, Texts, read};
+use crate::app::budget_form::{BudgetForm, Field, Known, read};
 use crate::app::effect::Effect;
 use crate::app::event::WorldEvent;
 use crate::app::listing::Line;
 use crate::app::message::Msg;
 use crate::app::state::{Modal, State};
-use crate::rules::budgets::Budget;
+use crate::rules::budgets::{Budget, BudgetDraft};
 use crate::rules::memory::Collector;
 
 /// Opens the form for a new budget, or for the one of this name.
 pub(super) fn open(state: &mut State, of: Option<&str>, now: Timestamp) {
     let rules = &state.world.budgets.rules;
     let budget = of.and_then(|name| rules.iter().find(|budget| budget.name == name));
-    let texts = budget.map(|budget| Texts::of(budget, &state.world.spending.zone));
-    if texts == Some(None) {
+    let draft = budget.map(|budget| BudgetDraft::of(budget, &state.world.spending.zone));
+    if draft == Some(None) {
         let name = of.unwrap_or_default().to_owned();
         return say(&mut state.view, Msg::BudgetOnlyInConfig { name }, now);
     }
-    let currency: Currency = state.view.fixed.currency;
-    state.view.modals.push(Modal::Budget(Box::new(BudgetForm::new(texts.flatten(), currency))));
+    state.view.modals.push(Modal::Budget(Box::new(BudgetForm::new(draft.flatten()))));
 }
 
 fn known<'a>(state: &'a State, form: &BudgetForm) -> Known<'a> {
@@ -35,6 +33,7 @@ fn known<'a>(state: &'a State, form: &BudgetForm) -> Known<'a> {
         names: names.filter(|name| form.of.as_deref() != Some(name)).collect(),
         accounts: state.world.fleet.accounts.iter().map(|account| &account.name).collect(),
         zone: state.world.spending.zone.clone(),
+        currency: state.view.fixed.currency,
     }
 }
 

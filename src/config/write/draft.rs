@@ -4,11 +4,11 @@ use std::path::Path;
 
 use jiff::tz::TimeZone;
 
-use super::{BY_HAND, BudgetDraft, for_a_form};
+use super::{BY_HAND, for_a_form};
 use crate::config::Config;
 use crate::config::budget::SCOPE;
 use crate::config::file::{did_you_mean, quote};
-use crate::rules::budgets::{Budget, FORECAST, THRESHOLDS};
+use crate::rules::budgets::{Budget, BudgetDraft, FORECAST, THRESHOLDS};
 
 /// What a draft asks for, as it is written in TOML.
 pub(super) struct Wanted {
