@@ -85,6 +85,8 @@ pub struct World {
     pub alerting: Alerting,
     /// Rows whose rate has just become another one, and when: their figure is bright for a moment.
     pub bright: BTreeMap<Identity, Timestamp>,
+    /// When the first row that is gone is no longer shown, as of the last change.
+    pub(super) prune_at: Option<Timestamp>,
     /// What the screen has yet to tell.
     pub(super) news: Vec<Msg>,
     /// Something that lines or sums are made from is no longer as it was when they were last made.
@@ -119,6 +121,7 @@ impl World {
             budgets: Budgets::default(),
             alerting: Alerting::default(),
             bright: BTreeMap::new(),
+            prune_at: None,
             news: Vec::new(),
             changed: false,
             next_op: now.as_microsecond(),

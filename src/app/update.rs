@@ -221,7 +221,7 @@ pub fn next_wake(state: &State, now: Timestamp) -> Option<Timestamp> {
         .chain(countdown)
         .chain(accounts)
         .chain(ledger)
-        .chain(world.fleet.next_prune())
+        .chain(world.prune_at)
         .chain(world.streams.next_wake(now).filter(|_| world.streams_open()))
         .chain(usage::next_wake(world, now))
         .chain(spend::billed_due(world, now))

@@ -4,6 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use providers::model::ProviderName;
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use super::{Common, Stop};
 use crate::app::keymap::{Bindings, KeyMistake};
@@ -229,6 +233,9 @@ pub fn end(runtime: tokio::runtime::Runtime) {
 /// taken at the start.
 const LOG_LINES: usize = 4096;
 
+/// What is logged unless `RENTOP_LOG` says otherwise; of all else warnings.
+const LOGGED: [(&str, LevelFilter); 2] = [("rentop", LevelFilter::INFO), ("providers", LevelFilter::INFO)];
+
 /// Logs go to a file in the state folder, a new one each day; never to the terminal. Keep the guard: with
 /// it the last lines are lost.
 pub fn log(state_dir: &Path) -> Option<tracing_appender::non_blocking::WorkerGuard> {
@@ -243,9 +250,11 @@ pub fn log(state_dir: &Path) -> Option<tracing_appender::non_blocking::WorkerGua
         .ok()?;
     let (writer, guard) =
         tracing_appender::non_blocking::NonBlockingBuilder::default().buffered_lines_limit(LOG_LINES).finish(files);
-    let filter = tracing_subscriber::EnvFilter::try_from_env("RENTOP_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("rentop=info,providers=info,warn"));
-    let installed = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer).with_ansi(false).try_init();
+    // Levels by target and nothing more: a filter that knows spans as well would bring a regex engine along.
+    let wished = std::env::var("RENTOP_LOG").ok().and_then(|wished| wished.parse::<Targets>().ok());
+    let filter = wished.unwrap_or_else(|| LOGGED.iter().copied().collect::<Targets>().with_default(LevelFilter::WARN));
+    let layer = tracing_subscriber::fmt::layer().with_writer(writer).with_ansi(false).with_filter(filter);
+    let installed = tracing_subscriber::registry().with(layer).try_init();
     // A second subscriber in one process is refused, and the first goes on.
     installed.ok().map(|()| guard)
 }

@@ -125,6 +125,9 @@ pub fn update(world: &mut World, event: WorldEvent, now: Timestamp) -> Vec<Effec
         }
         WorldEvent::Intent(intent) => intend(world, intent, now),
     };
+    if world.changed {
+        world.prune_at = world.fleet.next_prune();
+    }
     effects.extend(waste::write_down(world, now));
     if world.remembered {
         budgets::bring_up_to_date(world, now);
@@ -187,7 +190,7 @@ fn tick(world: &mut World, now: Timestamp) -> Vec<Effect> {
             effects.push(Effect::Recall);
         }
     }
-    if world.fleet.prune(now) {
+    if world.prune_at.is_some_and(|at| at <= now) && world.fleet.prune(now) {
         world.changed = true;
         world.gauges.by.retain(|identity, _| world.fleet.instances.contains_key(identity));
     }
