@@ -6,6 +6,10 @@ use std::borrow::Cow;
 /// sequences (CSI, OSC, DCS and their kin, 7-bit and 8-bit), control characters, bidirectional marks and
 /// zero-width characters. Line breaks and tabs become one space each, so that the result is one line.
 pub fn clean(text: &str) -> String {
+    // As nearly all are: nothing to take out but blanks around it.
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return text.trim_matches(' ').to_owned();
+    }
     let mut out = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();
     while let Some(c) = rest.next() {
@@ -30,7 +34,8 @@ pub fn clean(text: &str) -> String {
     }
     out.truncate(out.trim_end().len());
     let lead = out.len() - out.trim_start().len();
-    out.split_off(lead)
+    out.drain(..lead);
+    out
 }
 
 /// [`clean`], and `None` when nothing readable is left.
