@@ -4,6 +4,7 @@
 //! serde for one purpose, the versioned stream of events (attach, record, replay, the ledger's memory of
 //! the fleet); no provider's answer is ever read into them.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -20,9 +21,22 @@ use crate::usage::Usage;
 macro_rules! name_type {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
-        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
         #[serde(from = "String", into = "String")]
         pub struct $name(Arc<str>);
+
+        impl Ord for $name {
+            /// The same shared text is known to be equal without a look at it: most steps of a search among the rows
+            /// of one account are of this kind.
+            fn cmp(&self, other: &Self) -> Ordering {
+                if Arc::ptr_eq(&self.0, &other.0) { Ordering::Equal } else { self.0.cmp(&other.0) }
+            }
+        }
+        impl PartialOrd for $name {
+            fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+                Some(self.cmp(other))
+            }
+        }
 
         impl $name {
             pub fn new(text: impl AsRef<str>) -> Self {
