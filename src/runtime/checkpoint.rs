@@ -1,29 +1,46 @@
 //! Checkpoints performed: one stage at a time, over the person's own `ssh`, and each says how it went.
 
+mod command;
+mod copy;
+mod meter;
+mod remote;
+mod store;
+mod survey;
+mod verify;
+mod volume;
+
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tokio::task::AbortHandle;
 
+use self::meter::Meter;
+use self::remote::Remote;
+use self::store::Store;
 use super::Outbox;
+use super::awake::Awake;
 use super::keeper::OnDisk;
 use super::streams::{Ssh, Streams};
 use crate::app::Event;
 use crate::app::event::WorldEvent;
-use crate::rules::checkpoint::{Job, Told, Trouble};
+use crate::rules::checkpoint::listing::Listing;
+use crate::rules::checkpoint::{Job, Method, Progress, Recipe, Stage, Told, Trouble, Which};
 use crate::rules::saga::OpId;
 
 /// All stages that are under way, one an action.
 #[derive(Clone)]
 pub struct Copies {
     under_way: Arc<Mutex<BTreeMap<OpId, AbortHandle>>>,
+    /// What one stage found, for the next. Where it is not there it is found anew.
+    found: Arc<Mutex<BTreeMap<OpId, Listing>>>,
+    awake: Arc<Mutex<Weak<Awake>>>,
     ssh: Ssh,
     outbox: Outbox,
 }
 
 impl Copies {
     pub fn new(streams: &Streams, outbox: Outbox) -> Self {
-        Copies { under_way: Arc::default(), ssh: streams.ssh(), outbox }
+        Copies { under_way: Arc::default(), found: Arc::default(), awake: Arc::default(), ssh: streams.ssh(), outbox }
     }
 
     /// What is to be done once the step is on disk: the stage.
@@ -38,14 +55,48 @@ impl Copies {
         self.lock().remove(&op).iter().for_each(AbortHandle::abort);
     }
 
-    fn start(&self, job: Job, runtime: &tokio::runtime::Handle) {
-        let (op, number, outbox) = (job.op, job.number, self.outbox.clone());
-        let ssh = self.ssh.clone();
-        let task = runtime.spawn(async move {
-            let told = perform(&ssh, job).await.unwrap_or_else(Told::Failed);
-            outbox.put(Event::World(WorldEvent::Saving { op, number, told }));
+    /// Begins a stage, in place of the one that is under way for the same action.
+    pub fn start(&self, job: Job, runtime: &tokio::runtime::Handle) {
+        let op = job.op;
+        let copies = self.clone();
+        let task = runtime.spawn(async move { copies.tell_of(job).await });
+        let mut under_way = self.lock();
+        under_way.retain(|_, task| !task.is_finished());
+        under_way.insert(op, task.abort_handle()).iter().for_each(AbortHandle::abort);
+    }
+
+    async fn tell_of(&self, job: Job) {
+        let (op, number) = (job.op, job.number);
+        let tell = |told| self.outbox.put(Event::World(WorldEvent::Saving { op, number, told }));
+        let _awake = self.stay_awake();
+        let stage = job.stage;
+        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner).remove(&op);
+        let work = Work {
+            remote: Remote { ssh: self.ssh.clone(), target: job.target },
+            recipe: job.recipe,
+            folder: job.folder,
+            whole: job.whole,
+            meter: Meter::default(),
+        };
+        let performed = work.meter.tell_while(work.perform(stage, found), |progress| tell(Told::Sign(progress))).await;
+        tracing::debug!(?op, ?stage, ok = performed.is_ok(), "a stage of a checkpoint");
+        let told = performed.map(|(told, found)| {
+            if let Some(found) = found {
+                self.found.lock().unwrap_or_else(PoisonError::into_inner).insert(op, found);
+            }
+            told
         });
-        self.lock().insert(op, task.abort_handle()).iter().for_each(AbortHandle::abort);
+        tell(told.unwrap_or_else(Told::Failed));
+    }
+
+    /// As long as any stage is under way.
+    fn stay_awake(&self) -> Arc<Awake> {
+        let mut awake = self.awake.lock().unwrap_or_else(PoisonError::into_inner);
+        awake.upgrade().unwrap_or_else(|| {
+            let new = Arc::new(Awake::new());
+            *awake = Arc::downgrade(&new);
+            new
+        })
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<OpId, AbortHandle>> {
@@ -53,6 +104,66 @@ impl Copies {
     }
 }
 
-async fn perform(_ssh: &Ssh, _job: Job) -> Result<Told, Trouble> {
-    Err(Trouble::Garbled("not built yet".to_owned()))
+/// One stage, and what it takes to do it.
+struct Work {
+    remote: Remote,
+    recipe: Recipe,
+    folder: String,
+    whole: bool,
+    meter: Meter,
+}
+
+impl Work {
+    /// Does a stage. With what it says comes what the next one needs to know.
+    async fn perform(&self, stage: Stage, found: Option<Listing>) -> Result<(Told, Option<Listing>), Trouble> {
+        if stage == Stage::Prepare
+            && let Some(line) = &self.recipe.prepare
+        {
+            self.own_command(Which::Prepare, line).await?;
+        }
+        // After a restart nobody knows any more what was found.
+        let listing = match found.filter(|_| stage != Stage::Prepare) {
+            Some(listing) => listing,
+            None => self.survey().await?,
+        };
+        let progress = Progress { files: listing.count(), bytes: listing.bytes(), done: 0, rate: None };
+        let done = |listing: Listing| {
+            let progress = Progress { done: progress.bytes, ..progress };
+            Ok((Told::Done(progress), Some(listing)))
+        };
+        match (stage, &self.recipe.method) {
+            (Stage::Prepare, _) => Ok((Told::Done(progress), Some(listing))),
+            (Stage::Copy, Method::Copy { to }) => {
+                let store = self.store(to).await?;
+                self.copy(store, Arc::new(listing.clone())).await?;
+                done(listing)
+            }
+            (Stage::Copy, Method::Command { run, .. }) => {
+                self.own_command(Which::Run, run).await?;
+                done(listing)
+            }
+            (Stage::Copy, Method::Volume) => {
+                self.on_volume().await?;
+                done(listing)
+            }
+            (Stage::Verify, Method::Copy { to }) => {
+                let store = self.store(to).await?;
+                Ok((Told::Verified(self.compare(store, listing).await?), None))
+            }
+            (Stage::Verify, Method::Command { proof, .. }) => {
+                Ok((Told::Verified(self.proven(proof, listing).await?), None))
+            }
+            (Stage::Verify, Method::Volume) => Ok((Told::Verified(self.still_on_volume(listing).await?), None)),
+        }
+    }
+
+    async fn store(&self, to: &str) -> Result<Arc<Store>, Trouble> {
+        let (to, folder) = (to.to_owned(), self.folder.clone());
+        blocking(move || Store::open(&to, &folder)).await.map(Arc::new)
+    }
+}
+
+/// What waits for the disk, on a thread of its own.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Trouble> + Send + 'static) -> Result<T, Trouble> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| Trouble::Local(error.to_string()))?
 }

@@ -2,6 +2,7 @@
 //! event.
 
 pub mod accounts;
+mod awake;
 pub mod channels;
 pub mod checkpoint;
 pub mod clock;
@@ -14,6 +15,7 @@ pub mod keeper;
 pub mod keyboard;
 pub mod lent;
 pub mod preferences;
+mod process;
 pub mod questions;
 pub mod screen;
 pub mod shell;

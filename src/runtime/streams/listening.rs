@@ -13,6 +13,7 @@ use super::said;
 use crate::rules::probe::Reader;
 use crate::rules::streams::Trouble;
 use crate::runtime::clock;
+use crate::runtime::process::Running;
 
 /// The line after the last look, when the command itself came to its end. `ssh` ends with 255 both when it failed and
 /// when the command was killed: this tells the one that came to its end from both.
@@ -72,20 +73,6 @@ fn not_started(command: &Command, error: &io::Error) -> Trouble {
         return Trouble::NoProgram;
     }
     Trouble::Said(providers::text::excerpt(&error.to_string(), said::LONGEST))
-}
-
-/// A process with all that it has started, which is ended when this is dropped.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // A jump host's `ssh` is one of its group. There is no id once it was waited for.
-        #[cfg(unix)]
-        if let Some(pid) = self.0.id().and_then(|pid| rustix::process::Pid::from_raw(pid.try_into().ok()?)) {
-            // One that has just ended is as good.
-            let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
-        }
-    }
 }
 
 /// What a stream has said so far.
@@ -165,7 +152,7 @@ async fn next_line(output: &mut (impl AsyncBufReadExt + Unpin), line: &mut Vec<u
 }
 
 /// Reads to the end and keeps the last of it.
-async fn keep_last(mut errors: impl AsyncRead + Unpin, kept: &mut Vec<u8>) {
+pub async fn keep_last(mut errors: impl AsyncRead + Unpin, kept: &mut Vec<u8>) {
     let mut some = [0; 4096];
     while let Ok(read @ 1..) = errors.read(&mut some).await {
         kept.extend_from_slice(&some[..read]);
