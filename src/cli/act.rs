@@ -4,6 +4,7 @@ use std::io::{self, BufRead, IsTerminal, Write};
 
 use providers::model::{AccountName, Action, Identity};
 
+use super::checkpoint::Progress;
 use super::look::{settled, told_ledger, told_trouble};
 use super::setup::{self, Kind, Program, Setup};
 use super::{ActArgs, Common, Exit, Stop, warn};
@@ -11,16 +12,44 @@ use crate::app::Event;
 use crate::app::event::{Intent, WorldEvent};
 use crate::app::state::World;
 use crate::rules::naming::{Pointed, point};
-use crate::rules::plan::{self, Confirmation, Hindrance, Plan};
+use crate::rules::plan::{self, Confirmation, Hindrance, Plan, SaveFirst};
 use crate::rules::saga::{Authority, Confirmed, NotSent, Operation, Outcome, Step, confirm};
 use crate::runtime::clock;
+use crate::runtime::ending::Ending;
 use crate::runtime::errand::Errand;
 use crate::ui::{Look, plain};
 
 pub fn run(common: &Common, action: Action, args: &ActArgs) -> Result<Exit, Stop> {
     let setup = Setup::read(common)?;
+    let account = args.account.as_deref();
+    over(&setup, account, async |errand| {
+        let identity = find(&setup, errand, &args.name, account)?;
+        let save = if args.checkpoint { SaveFirst::ByConfig } else { SaveFirst::Nothing };
+        let plan = plan(&setup, errand, action, &identity, &save)?;
+        // Whoever acts without a memory of it knows so beforehand.
+        told_ledger(&setup, &errand.state);
+        let look = setup.look();
+        for line in plain::plan_lines(&plan, &look, setup.config.currency, clock::now()) {
+            warn(line);
+        }
+        let authority = authority(&plan, args, &look)?;
+        let (operation, exit) = carry_out(errand, &setup, plan, authority, args.no_wait).await?;
+        super::tell(plain::operation_line(&operation, &look, clock::now()));
+        if let Some(saved) = operation.saved() {
+            super::tell(setup.language.saved_to(&saved.proof));
+        }
+        Ok(exit)
+    })
+}
+
+/// Looks at every account, or at the one that was named, does something, and gives the ledger back.
+pub fn over(
+    setup: &Setup,
+    account: Option<&str>,
+    act: impl AsyncFnOnce(&mut Errand) -> Result<Exit, Stop>,
+) -> Result<Exit, Stop> {
     setup.need_accounts()?;
-    if let Some(account) = &args.account
+    if let Some(account) = account
         && !setup.config.accounts.iter().any(|known| known.name.as_str() == account)
     {
         return Err(Stop::usage(format!("no account is named `{account}`")));
@@ -31,7 +60,12 @@ pub fn run(common: &Common, action: Action, args: &ActArgs) -> Result<Exit, Stop
         let Program { state, performer, inbox } = setup.program(Kind::Act)?;
         let mut errand = Errand::new(state, performer, inbox);
         errand.start();
-        let exit = act(&mut errand, &setup, action, args).await;
+        // An account that was named waits for no other.
+        let looked = errand.run_until(|state| settled(state, account, clock::now())).await;
+        let exit = match looked {
+            Ok(()) => act(&mut errand).await,
+            Err(error) => Err(Stop::failed(error)),
+        };
         errand.hear_channels(Errand::PATIENCE).await;
         errand.end();
         exit
@@ -40,56 +74,91 @@ pub fn run(common: &Common, action: Action, args: &ActArgs) -> Result<Exit, Stop
     exit
 }
 
-async fn act(errand: &mut Errand, setup: &Setup, action: Action, args: &ActArgs) -> Result<Exit, Stop> {
-    // An account that was named waits for no other.
-    let only = args.account.as_deref();
-    errand.run_until(|state| settled(state, only, clock::now())).await.map_err(Stop::failed)?;
-    let identity = find(&errand.state.world, args).inspect_err(|_| {
-        // What could not be asked may be why it was not found.
-        told_trouble(setup, &errand.state);
-    })?;
-    let look = setup.look();
-    let now = clock::now();
-    let plan = {
-        let world = &errand.state.world;
-        let under_way = world.busy(action);
-        let basis = world.basis(&under_way, now);
-        plan::plan(basis, action, std::slice::from_ref(&identity))
+/// The plan for one instance, or why there is none.
+pub fn plan(
+    setup: &Setup,
+    errand: &Errand,
+    action: Action,
+    identity: &Identity,
+    save: &SaveFirst,
+) -> Result<Plan, Stop> {
+    let world = &errand.state.world;
+    let under_way = world.busy(action);
+    let basis = world.basis(&under_way, clock::now());
+    let plan = plan::plan_with(basis, action, std::slice::from_ref(identity), save);
+    let Some((_, name, hindrance)) = plan.left_out.first() else { return Ok(plan) };
+    let mut message = format!("{name}: {}", setup.language.hindrance(hindrance, action));
+    let exit = match hindrance {
+        Hindrance::NotThere => Exit::Usage,
+        Hindrance::NoRecipe => {
+            let file = setup.places.config_file.display();
+            message.push_str(&format!("; write a [[checkpoint]] into {file}, or use `rentop checkpoint` with --path"));
+            Exit::Usage
+        }
+        _ => Exit::Refused,
     };
-    if let Some((_, name, hindrance)) = plan.left_out.first() {
-        let message = format!("{name}: {}", setup.language.hindrance(hindrance, action));
-        let exit = if *hindrance == Hindrance::NotThere { Exit::Usage } else { Exit::Refused };
-        return Err(Stop { exit, message });
-    }
-    // Whoever acts without a memory of it knows so beforehand.
-    told_ledger(setup, &errand.state);
-    for line in plain::plan_lines(&plan, &look, setup.config.currency, now) {
-        warn(line);
-    }
-    let authority = authority(&plan, args, &look)?;
+    Err(Stop { exit, message })
+}
+
+/// Begins a confirmed plan for one instance and sees to its end. Whoever ends the command while something is being
+/// brought to safety takes it back.
+pub async fn carry_out(
+    errand: &mut Errand,
+    setup: &Setup,
+    plan: Plan,
+    authority: Authority,
+    no_wait: bool,
+) -> Result<(Operation, Exit), Stop> {
+    let identity = plan.targets.first().map(|target| target.identity.clone());
+    let saves = plan.confirmation == Confirmation::Save;
+    let mut ending = saves.then(Ending::listen).transpose().map_err(Stop::failed)?;
     errand.take(Event::World(WorldEvent::Intent(Intent::Begin { plan: Box::new(plan), authority })));
-    let Some(op) = errand.state.world.operation_on(&identity).map(|operation| operation.id) else {
+    let begun = identity.and_then(|identity| errand.state.world.operation_on(&identity));
+    let Some(op) = begun.map(|operation| operation.id) else {
         return Err(Stop::failed("the action could not be begun"));
     };
-    let no_wait = args.no_wait;
-    errand
-        .run_until(|state| {
-            state.world.operations.get(&op).is_none_or(|operation| {
+    let mut progress = Progress::new(setup, saves);
+    let interrupted = {
+        let seeing = errand.run_until(|state| {
+            let operation = state.world.operations.get(&op);
+            operation.iter().for_each(|operation| progress.show(operation));
+            operation.is_none_or(|operation| {
                 let accepted = matches!(&operation.step, Step::Confirming { doubt: None, .. });
                 operation.is_ended() || operation.is_overdue() || (no_wait && accepted)
             })
-        })
-        .await
-        .map_err(Stop::failed)?;
-    let Some(operation) = errand.state.world.operations.get(&op) else {
+        });
+        let wanted = async {
+            match &mut ending {
+                Some(ending) => ending.wanted().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            seen = seeing => seen.map(|()| false).map_err(Stop::failed)?,
+            () = wanted => true,
+        }
+    };
+    progress.end();
+    if interrupted {
+        errand.take(Event::World(WorldEvent::Intent(Intent::TakeBack(Some(op)))));
+    }
+    let Some(operation) = errand.state.world.operations.get(&op).cloned() else {
         return Err(Stop::failed("the action was lost sight of"));
     };
-    super::tell(plain::operation_line(operation, &look, clock::now()));
-    Ok(exit(operation))
+    let exit = if interrupted { Exit::Failed } else { exit(&operation) };
+    Ok((operation, exit))
 }
 
-fn find(world: &World, args: &ActArgs) -> Result<Identity, Stop> {
-    let account = args.account.as_deref().map(AccountName::new);
+/// The instance that a name or id means.
+pub fn find(setup: &Setup, errand: &Errand, name: &str, account: Option<&str>) -> Result<Identity, Stop> {
+    pointed(&errand.state.world, name, account).inspect_err(|_| {
+        // What could not be asked may be why it was not found.
+        told_trouble(setup, &errand.state);
+    })
+}
+
+fn pointed(world: &World, name: &str, account: Option<&str>) -> Result<Identity, Stop> {
+    let account = account.map(AccountName::new);
     let shown: Vec<(&Identity, Option<&str>)> = world
         .fleet
         .instances
@@ -98,14 +167,14 @@ fn find(world: &World, args: &ActArgs) -> Result<Identity, Stop> {
         .filter(|known| account.as_ref().is_none_or(|account| known.identity.account == *account))
         .map(|known| (&known.identity, known.row.name.as_deref()))
         .collect();
-    let name = providers::text::clean(&args.name);
-    match point(&args.name, shown.iter().copied()) {
+    let shown_name = providers::text::clean(name);
+    match point(name, shown.iter().copied()) {
         Pointed::One(identity) => Ok(identity),
-        Pointed::None => Err(Stop::usage(format!("no instance has the name or id `{name}`"))),
+        Pointed::None => Err(Stop::usage(format!("no instance has the name or id `{shown_name}`"))),
         Pointed::Many(candidates) => {
             let list: Vec<String> =
                 candidates.iter().map(|identity| format!("  {} --account {}", identity.id, identity.account)).collect();
-            Err(Stop::usage(format!("`{name}` means several instances; say which by id:\n{}", list.join("\n"))))
+            Err(Stop::usage(format!("`{shown_name}` means several instances; say which by id:\n{}", list.join("\n"))))
         }
     }
 }

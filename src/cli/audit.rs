@@ -2,16 +2,22 @@
 
 use jiff::Timestamp;
 use providers::model::{AccountName, ResourceId};
+use providers::money::{Currency, Money};
+use rust_decimal::Decimal;
 use serde::Serialize;
 
+use super::checkpoint::SavedLine;
 use super::look::told_notices;
 use super::ls::six;
 use super::setup::{self, Kind, Program, Setup};
 use super::table::{Table, print_json};
-use super::{Common, Exit, Output, Stop};
+use super::{Common, Exit, Output, Stop, tell};
 use crate::rules::saga::{Authority, Operation, Outcome, Step};
+use crate::rules::savings::saved_since;
+use crate::rules::spend::{Period, date_of};
 use crate::runtime::clock;
 use crate::ui::plain;
+use crate::ui::text::Phrase;
 
 /// So many of the latest actions are told.
 const LATEST: u32 = 1000;
@@ -19,6 +25,10 @@ const LATEST: u32 = 1000;
 #[derive(Serialize)]
 struct Listing {
     schema: &'static str,
+    /// What stops, releases and deletions that were proven done this month, in the config's time zone, saved until now:
+    /// what each saves per hour times the hours since, or until the provider would have ended the resource, or until it
+    /// was started or stopped again. A currency at a time; empty when nothing did.
+    saved_this_month: Vec<Amount>,
     actions: Vec<Line>,
 }
 
@@ -31,21 +41,23 @@ struct Line {
     provider: String,
     id: ResourceId,
     name: String,
-    /// How it was confirmed: countdown, flag, typed, lose_data.
+    /// How it was confirmed: countdown, yes, typed, lose_data, checkpoint.
     confirmed_by: &'static str,
     sent_at: Option<Timestamp>,
     /// The provider's answer in one line.
     answer: Option<String>,
-    /// done, queued, not_sent, refused, or the step of an action that is not ended.
+    /// done, queued, not_sent, refused, unproven, not_saved, or the step of an action that is not ended.
     outcome: &'static str,
     detail: String,
     ended_at: Option<Timestamp>,
     /// What it saves per hour, a currency at a time; empty unless it is done.
-    saves: Vec<Saves>,
+    saves: Vec<Amount>,
+    /// The verified checkpoint that it made; null without one.
+    saved: Option<SavedLine>,
 }
 
 #[derive(Serialize)]
-struct Saves {
+struct Amount {
     amount: String,
     currency: String,
 }
@@ -63,8 +75,14 @@ pub fn run(common: &Common, output: Output) -> Result<Exit, Stop> {
     setup::end(runtime);
     let (actions, events) = told?;
     let exit = told_notices(&setup, events);
-    let lines = actions.iter().map(|operation| line(operation, &setup)).collect();
-    let listing = Listing { schema: "rentop.audit/1", actions: lines };
+    let now = clock::now();
+    let month = Period::month(date_of(now, &setup.config.timezone)).start(&setup.config.timezone);
+    let saved = saved_since(&actions, month, now);
+    let listing = Listing {
+        schema: "rentop.audit/1",
+        saved_this_month: saved.iter().map(|(currency, sum)| amount(sum.amount(), *currency)).collect(),
+        actions: actions.iter().map(|operation| line(operation, &setup)).collect(),
+    };
     if output.json {
         print_json(&listing)?;
         return Ok(exit);
@@ -86,7 +104,16 @@ pub fn run(common: &Common, output: Output) -> Result<Exit, Stop> {
         ]);
     }
     table.print(output)?;
+    let look = setup.look();
+    let saved = saved.into_iter().map(|(currency, sum)| Money::new(sum.amount(), currency)).collect();
+    if let Some(money) = plain::amounts(saved, setup.config.currency, false, &look).filter(|_| !output.csv) {
+        tell(format_args!("\n{}", setup.language.phrase(&Phrase::SavedThisMonth { money: &money })));
+    }
     Ok(exit)
+}
+
+fn amount(amount: Decimal, currency: Currency) -> Amount {
+    Amount { amount: six(amount), currency: currency.to_string() }
 }
 
 fn line(operation: &Operation, setup: &Setup) -> Line {
@@ -125,9 +152,7 @@ fn line(operation: &Operation, setup: &Setup) -> Line {
         outcome,
         detail: plain::operation_line(operation, &setup.look(), clock::now()),
         ended_at,
-        saves: saves
-            .into_iter()
-            .map(|rate| Saves { amount: six(rate.amount()), currency: rate.currency.to_string() })
-            .collect(),
+        saves: saves.into_iter().map(|rate| amount(rate.amount(), rate.currency)).collect(),
+        saved: operation.saved().map(|saved| SavedLine::of(&saved.proof)),
     }
 }

@@ -6,6 +6,7 @@ mod alerts;
 mod audit;
 mod budgets;
 mod check;
+mod checkpoint;
 mod demo;
 mod export;
 mod look;
@@ -121,6 +122,8 @@ pub enum Command {
     Start(ActArgs),
     /// Release an instance: it is deleted, and so is its own disk.
     Release(ActArgs),
+    /// Copy what is worth keeping out of an instance, and compare both sides; the instance goes on.
+    Checkpoint(checkpoint::CheckpointArgs),
     /// Channels beyond the screen: which there are, and whether one takes a message.
     Notify(notify::NotifyArgs),
     /// The providers, and what each can and cannot do.
@@ -160,6 +163,9 @@ pub struct ActArgs {
     /// Go on although data is lost.
     #[arg(long)]
     pub lose_data: bool,
+    /// First bring to safety what the config's [[checkpoint]] names; without a verified copy nothing follows.
+    #[arg(long, conflicts_with = "lose_data")]
+    pub checkpoint: bool,
     /// Return once the provider has accepted, without waiting for a poll to confirm.
     #[arg(long)]
     pub no_wait: bool,
@@ -211,6 +217,7 @@ fn dispatch(args: Args) -> Result<Exit, Stop> {
         Some(Command::Stop(act)) => act::run(&common, Action::Stop, &act),
         Some(Command::Start(act)) => act::run(&common, Action::Start, &act),
         Some(Command::Release(act)) => act::run(&common, Action::Release, &act),
+        Some(Command::Checkpoint(args)) => checkpoint::run(&common, &args),
         Some(Command::Notify(args)) => notify::run(&common, &args),
         Some(Command::Providers(output)) => providers_list::run(output),
         Some(Command::Accounts(output)) => accounts::run(&common, output),

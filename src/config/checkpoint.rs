@@ -47,19 +47,28 @@ fn paths(node: &Node<'_>) -> Option<Vec<String>> {
 
 fn path(node: &Node<'_>) -> Option<String> {
     let text = node.text()?;
-    let wrong = if !text.starts_with('/') {
-        "is no absolute path on the instance"
+    match machine_path(text) {
+        Ok(path) => Some(path),
+        Err(wrong) => {
+            node.refuse(format!("`{}` {wrong}", quote(text)));
+            None
+        }
+    }
+}
+
+/// A path on a machine that can be brought to safety, in its plain form; else what is wrong with it.
+pub fn machine_path(text: &str) -> Result<String, &'static str> {
+    if !text.starts_with('/') {
+        Err("is no absolute path on the instance")
     } else if text.contains(['\n', '\0']) {
-        "holds a line break"
+        Err("holds a line break")
     } else if text.split('/').any(|part| matches!(part, "." | "..")) {
-        "holds `.` or `..`; write where it leads"
+        Err("holds `.` or `..`; write where it leads")
     } else if text.trim_matches('/').is_empty() {
-        "is the whole disk; name what is worth keeping"
+        Err("is the whole disk; name what is worth keeping")
     } else {
-        return Some(format!("/{}", text.split('/').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("/")));
-    };
-    node.refuse(format!("`{}` {wrong}", quote(text)));
-    None
+        Ok(format!("/{}", text.split('/').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("/")))
+    }
 }
 
 /// The method, with all that it needs and nothing that it does not.

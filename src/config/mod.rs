@@ -40,6 +40,7 @@ use crate::rules::spend::{Exchange, Fx};
 use crate::rules::streams::Consent;
 
 pub use channel::{ChannelConfig, ChannelKind, SecretSource};
+pub use checkpoint::machine_path;
 pub use file::Mistake;
 pub use keys::{KeyError, KeyErrorKind, KeySource};
 pub use language::{Language, UnknownLanguage};

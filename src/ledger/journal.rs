@@ -40,6 +40,8 @@ const ADD_LINE: &str = "
     INSERT INTO journal (op, at, account, kind, id, generation, step, state)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
 
+const OWNER: &str = "SELECT host, pid FROM operation WHERE op = $1";
+
 const IS_KNOWN: &str = "SELECT 1 FROM operation WHERE op = $1";
 
 /// Whatever the generation: a request names the id alone.
@@ -59,16 +61,19 @@ impl Ledger {
     /// Writes an action down as it is now, as a new line of the journal and as its present state. On the disk
     /// when this returns; after an error, nothing of it is.
     pub fn record(&mut self, operation: &Operation, owner: &Owner, now: Timestamp) -> Result<(), LedgerError> {
-        self.record_unless_taken(operation, owner, now, &|_, _| false)
+        self.record_unless_taken(operation, owner, now, false, &|_, _| false)
     }
 
     /// The same, but an action is not begun beside another one on the same resource of which `in_hand` says that
-    /// its process sees to it. Of two that begin at once the first is written down, and the second is not.
+    /// its process sees to it. Of two that begin at once the first is written down, and the second is not. One that is
+    /// the owner's `own` by what it wrote before is not written over what another process, which took it up meanwhile,
+    /// made of it.
     pub fn record_unless_taken(
         &mut self,
         operation: &Operation,
         owner: &Owner,
         now: Timestamp,
+        own: bool,
         in_hand: &dyn Fn(&Operation, &Owner) -> bool,
     ) -> Result<(), LedgerError> {
         let state = row::write(operation)?;
@@ -81,7 +86,9 @@ impl Ledger {
             _ => None,
         };
         self.write(Durability::Now, |transaction| {
-            if let Some(other) = taken_by(transaction, operation, in_hand)? {
+            let taken_up = if own { taken_up_by(transaction, operation, owner)? } else { None };
+            let other = taken_up.map_or_else(|| taken_by(transaction, operation, in_hand), |other| Ok(Some(other)))?;
+            if let Some(other) = other {
                 return Err(LedgerError::UnderWay(other));
             }
             let written = transaction.prepare_cached(KEEP_OPERATION)?.execute(params![
@@ -142,6 +149,15 @@ impl Ledger {
         }
         Ok(lines)
     }
+}
+
+/// Another process that took an action up; `None` where the owner still has it in hand.
+fn taken_up_by(transaction: &Transaction, operation: &Operation, owner: &Owner) -> Result<Option<Owner>, LedgerError> {
+    let mut statement = transaction.prepare_cached(OWNER)?;
+    let mut rows = statement.query(params![operation.id.0])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    let other = row::text(row, 0).map(str::to_owned).zip(row.get(1).ok()).map(|(host, pid)| Owner { host, pid });
+    Ok(other.filter(|other| other != owner))
 }
 
 /// The process that has another action on the resource in hand; `None` for an action that was begun before, or
@@ -281,7 +297,7 @@ mod tests {
                         let mut ledger = open(dir);
                         let looking = operation(pid.into(), Step::Checking { looks: 1, next_look: None });
                         start.wait();
-                        ledger.record_unless_taken(&looking, &owner(pid), at("10:00"), &|_, _| true)
+                        ledger.record_unless_taken(&looking, &owner(pid), at("10:00"), false, &|_, _| true)
                     })
                 })
                 .collect();
@@ -300,7 +316,9 @@ mod tests {
         let theirs = |_: &Operation, by: &Owner| *by == owner(7);
         let mut ledger = Ledger::in_memory().unwrap();
         let mut begin = |operation: &Operation, by| {
-            ledger.record_unless_taken(operation, &owner(by), at("10:00"), &theirs).map_err(|error| error.to_string())
+            ledger
+                .record_unless_taken(operation, &owner(by), at("10:00"), false, &theirs)
+                .map_err(|error| error.to_string())
         };
         begin(&looking(1), 7).unwrap();
         assert_eq!(begin(&looking(2), 8).unwrap_err(), "desk (7) has another action on it under way");
@@ -318,6 +336,25 @@ mod tests {
         begin(&operation(1, done("10:02")), 7).unwrap();
         begin(&looking(5), 8).unwrap();
         begin(&looking(6), 9).unwrap();
+    }
+
+    /// While one slept, another one took its action up: what the sleeper still has in mind is not written over that.
+    #[test]
+    fn who_slept_does_not_write_over_what_another_process_made_of_its_action() {
+        let mut ledger = Ledger::in_memory().unwrap();
+        let mut write = |step, by, own| {
+            let operation = operation(1, step);
+            let written = ledger.record_unless_taken(&operation, &owner(by), at("10:00"), own, &|_, _| false);
+            written.map_err(|error| error.to_string())
+        };
+        write(Step::Checking { looks: 1, next_look: None }, 7, false).unwrap();
+        write(sending(), 7, true).unwrap();
+        write(sending(), 8, false).unwrap();
+        write(done("10:01"), 8, true).unwrap();
+        for step in [sending(), done("10:02")] {
+            assert_eq!(write(step, 7, true).unwrap_err(), "desk (8) has another action on it under way");
+        }
+        assert_eq!(ledger.audit(1, None).unwrap(), [operation(1, done("10:01"))]);
     }
 
     #[test]

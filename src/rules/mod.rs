@@ -17,6 +17,7 @@ pub mod plan;
 pub mod probe;
 pub mod runway;
 pub mod saga;
+pub mod savings;
 pub mod schedule;
 pub mod settings;
 pub mod spend;

@@ -2,8 +2,8 @@
 //!
 //! This file alone hands out [`Permit`]s, and nothing that changes anything at a provider is sent without
 //! one. A permit is born in one place, `Operation::send`, and that place is reached only with an
-//! authority (a plan that loses nothing, or a typed name), after a fresh look at the very identity that the
-//! person saw, and it travels inside an order to write the step down first.
+//! authority (a plan that loses nothing, a typed name, or the fresh proof of a checkpoint), after a fresh look at the
+//! very identity that the person saw, and it travels inside an order to write the step down first.
 
 use jiff::{SignedDuration, Timestamp};
 use providers::error::{ErrorKind, ProviderError};
@@ -35,6 +35,10 @@ const LOOKS: u32 = 4;
 const WORD_COUNTS: SignedDuration = SignedDuration::from_mins(10);
 /// So long after an action ended its resource may still do what was asked for.
 pub const MOVES_FOR: SignedDuration = SignedDuration::from_hours(1);
+/// No time that something waits for lies further ahead: one that does is from before the clock was set back.
+const FURTHEST: SignedDuration = START_WITHIN;
+/// A clock that goes back by less was only put right.
+const CLOCK_STEP: SignedDuration = SignedDuration::from_mins(1);
 /// A request is sent at most twice, and the second time only after an answered refusal that named a wait.
 const SENDS: u32 = 2;
 
@@ -91,6 +95,7 @@ pub struct Permit {
     op: OpId,
     identity: Identity,
     action: Action,
+    given_at: Timestamp,
 }
 
 impl Permit {
@@ -102,6 +107,10 @@ impl Permit {
     }
     pub fn action(&self) -> Action {
         self.action
+    }
+    /// Whether it was given just now. One that lay about, while the machine slept for instance, counts no more.
+    pub fn counts(&self, now: Timestamp) -> bool {
+        is_just_past(self.given_at, now)
     }
 }
 
@@ -392,6 +401,8 @@ impl Operation {
                 let stage = *stage;
                 self.save_on(stage, now)
             }
+            // It is verified, and what it was for was asked for: whether that still counts is seen when it is sent.
+            Step::Checking { .. } if self.sent == 0 && self.saving.is_some() => self.check(),
             Step::Countdown { .. } | Step::Checking { .. } | Step::Waiting { .. } => {
                 self.abandon(NotSent::ProgramEnded, now)
             }
@@ -427,6 +438,12 @@ impl Operation {
     /// Something is being brought to safety.
     pub fn is_saving(&self) -> bool {
         matches!(self.step, Step::Saving { .. })
+    }
+
+    /// It goes on when somebody collects again, although nobody sees to it meanwhile: a checkpoint, and what it is for.
+    pub fn outlives_its_process(&self) -> bool {
+        let verified = matches!(self.step, Step::Checking { .. }) && self.sent == 0 && self.saving.is_some();
+        self.is_saving() || verified
     }
 
     /// What somebody wants done now goes before it. A mere checkpoint is not begun twice.
@@ -471,6 +488,11 @@ impl Operation {
         }
     }
 
+    /// Whether a tick is wanted now.
+    pub fn is_due(&self, now: Timestamp) -> bool {
+        self.next_wake().is_some_and(|at| has_come(at, now))
+    }
+
     /// One step further.
     pub fn advance(&mut self, input: Input, now: Timestamp) -> Vec<Order> {
         match (self.step.clone(), input) {
@@ -489,15 +511,17 @@ impl Operation {
             (Step::Countdown { .. } | Step::Checking { .. }, Input::Forestalled { host, pid }) => {
                 self.abandon(NotSent::UnderWay { host, pid }, now)
             }
-            (Step::Countdown { until } | Step::Waiting { until, .. }, Input::Tick) if now >= until => self.check(),
+            (Step::Countdown { until } | Step::Waiting { until, .. }, Input::Tick) if has_come(until, now) => {
+                self.check()
+            }
             (Step::Checking { looks, .. }, Input::LookedUp(answer)) => self.checked(answer, looks, now),
-            (Step::Checking { looks, next_look: Some(at) }, Input::Tick) if now >= at => {
+            (Step::Checking { looks, next_look: Some(at) }, Input::Tick) if has_come(at, now) => {
                 self.step = Step::Checking { looks: looks + 1, next_look: None };
                 vec![Order::Look]
             }
             (Step::Sending { .. }, Input::Acted(answer)) => self.answered(answer, now),
             (Step::Verifying { error, looks, .. }, Input::LookedUp(answer)) => self.verified(answer, error, looks, now),
-            (Step::Verifying { error, looks, next_look: Some(at) }, Input::Tick) if now >= at => {
+            (Step::Verifying { error, looks, next_look: Some(at) }, Input::Tick) if has_come(at, now) => {
                 self.step = Step::Verifying { error, looks: looks + 1, next_look: None };
                 vec![Order::Look]
             }
@@ -564,6 +588,11 @@ impl Operation {
                 if at_work(is) && !at_work(was) && !may_have_run {
                     return Some(NotSent::PhaseChanged { was, is });
                 }
+                // Whoever started it since it was brought to safety may have new work on it.
+                let proven_at = self.proof().map(|proof| proof.at);
+                if proven_at.zip(instance.started_at).is_some_and(|(proven_at, started_at)| started_at > proven_at) {
+                    return Some(NotSent::PlanChanged);
+                }
                 instance.offers.of(self.action)
             }
             Found::Storage(item) => delete_offer(item),
@@ -584,23 +613,23 @@ impl Operation {
     /// The one place where a permit is made. What destroys something is never sent on a mere countdown,
     /// whatever the steps before have let pass.
     fn send(&mut self, now: Timestamp) -> Vec<Order> {
-        let proven = self.saving.as_ref().and_then(|saving| saving.proof.as_ref());
-        // Who asked for a checkpoint first has its proof, or nothing is sent.
-        if self.saving.is_some() && proven.is_none() {
-            return self.end(Outcome::NotSent(NotSent::PlanChanged), now);
+        // Who asked for a checkpoint first has its proof, or nothing is sent. By itself one is never sent at all.
+        if self.is_checkpoint() || (self.asked_to_save() && self.proof().is_none()) {
+            return self.abandon(NotSent::PlanChanged, now);
         }
-        let said = self.sent_at.or(proven.map(|proof| proof.at)).unwrap_or(self.began_at);
-        if now.duration_since(said) > WORD_COUNTS || self.saving.as_ref().is_some_and(|saving| saving.lapsed) {
+        let lapsed = self.saving.as_ref().is_some_and(|saving| saving.lapsed);
+        let said = self.sent_at.or(self.proof().map(|proof| proof.at)).unwrap_or(self.began_at);
+        if lapsed || !is_just_past(said, now) {
             return self.abandon(NotSent::TooLate, now);
         }
-        let saved = self.authority == Authority::Saved && self.saving.as_ref().is_some_and(|s| s.is_fresh(now));
+        let saved = self.authority == Authority::Saved && self.proof().is_some_and(|proof| is_just_past(proof.at, now));
         if (self.ends_it() || self.target.effect.loses_data()) && !(self.authority.covers_loss() || saved) {
-            return self.end(Outcome::NotSent(NotSent::PlanChanged), now);
+            return self.abandon(NotSent::PlanChanged, now);
         }
         self.step = Step::Sending { since: now };
         self.sent += 1;
         self.sent_at = Some(now);
-        let permit = Permit { op: self.id, identity: self.target.identity.clone(), action: self.action };
+        let permit = Permit { op: self.id, identity: self.target.identity.clone(), action: self.action, given_at: now };
         vec![Order::RecordThenSend(permit)]
     }
 
@@ -745,13 +774,13 @@ impl Operation {
             }
             Input::Tick => {
                 if let Step::Confirming { deadline, .. } = &self.step
-                    && now >= *deadline
+                    && has_come(*deadline, now)
                 {
                     self.step = Step::Overdue { since: now, doubt, absences, next_look: Some(now + CONFIRM_WITHIN) };
                     // The lists may be what fails: the machine itself is asked for before anybody is alarmed long.
                     return vec![Order::Record, Order::Refresh, Order::Look];
                 }
-                if next_look.is_some_and(|at| now >= at) {
+                if next_look.is_some_and(|at| has_come(at, now)) {
                     let again = self.is_overdue().then(|| now + CONFIRM_WITHIN);
                     self.set_waiting(absences, again);
                     return vec![Order::Look];
@@ -856,6 +885,17 @@ fn another(seen: Option<Timestamp>, now: Option<Timestamp>) -> bool {
 /// Whether a machine in this phase may be doing somebody's work: a change of this matters to a plan.
 fn at_work(phase: Phase) -> bool {
     matches!(phase, Phase::Provisioning | Phase::Running | Phase::Stopping)
+}
+
+/// Whether a time that something waits for is here, or so far ahead that the clock was set back since it was named.
+fn has_come(at: Timestamp, now: Timestamp) -> bool {
+    now >= at || at.duration_since(now) > FURTHEST
+}
+
+/// Whether something was so lately that a person's word of then, or a proof, still counts. What lies ahead of the clock
+/// was before it was set back, nobody knows how long ago.
+fn is_just_past(at: Timestamp, now: Timestamp) -> bool {
+    (-CLOCK_STEP..=WORD_COUNTS).contains(&now.duration_since(at))
 }
 
 /// A start that waits at the provider for a free GPU.

@@ -12,6 +12,9 @@ use crate::rules::samples::{
 };
 use crate::rules::settings::Settings;
 
+#[path = "saga/saving_tests.rs"]
+mod saving;
+
 /// One action with the time at which it is.
 struct Story {
     op: Operation,

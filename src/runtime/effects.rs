@@ -162,6 +162,10 @@ impl Performer {
                 let locked = read_only || accounts.get(&identity.account).is_none_or(|slot| slot.read_only());
                 let answer = match ready(&accounts, &identity.account).await {
                     Ok(_) if locked => Err(unusable(&identity.account, "read-only: nothing was sent")),
+                    // It slept between the decision and here, for instance.
+                    Ok(_) if !permit.counts(clock::now()) => {
+                        Err(unusable(&identity.account, "too late: nothing was sent"))
+                    }
                     Ok(provider) => provider.act(permit.action(), &identity.id).await,
                     Err(error) => Err(error),
                 };

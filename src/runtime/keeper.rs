@@ -307,8 +307,10 @@ struct Desk {
     outbox: Outbox,
     /// What was told last.
     collector: Option<Collector>,
-    /// Actions that were not begun, until the state has heard of it and ends them.
+    /// Actions that were not begun, or that another process took up, until the state has heard of it and ends them.
     forestalled: BTreeSet<OpId>,
+    /// Actions that this process wrote down and that have not ended.
+    own: BTreeSet<OpId>,
     /// The fleet was recalled, which comes first.
     recalled: bool,
     /// The books are being added up, a piece whenever there is nothing else to do.
@@ -331,6 +333,7 @@ impl Desk {
             outbox,
             collector: None,
             forestalled: BTreeSet::new(),
+            own: BTreeSet::new(),
             recalled: false,
             adding_up: false,
             waiting: VecDeque::new(),
@@ -595,15 +598,16 @@ impl Desk {
             return;
         }
         self.forestalled.remove(&op);
+        let own = self.own.contains(&op);
         // One that is overdue gives way to what the person decides now.
         let in_hand = |other: &Operation, owner: &Owner| !other.is_overdue() && !is_orphaned(other, owner, &self.owner);
         let recorded = match self.ledger.as_mut() {
             None => Err("the ledger is not open".to_owned()),
             // A ledger in memory would forget the action with the program: nothing is sent on its word.
             Some(ledger) if then.is_some() && ledger.path().is_none() => Err("the ledger is not on disk".to_owned()),
-            Some(ledger) => match ledger.record_unless_taken(operation, &self.owner, clock::now(), &in_hand) {
+            Some(ledger) => match ledger.record_unless_taken(operation, &self.owner, clock::now(), own, &in_hand) {
                 Err(LedgerError::UnderWay(by)) => {
-                    tracing::warn!(?by, operation = op.0, "not begun: another process has one on it under way");
+                    tracing::warn!(?by, operation = op.0, own, "another process has it in hand");
                     self.forestalled.insert(op);
                     self.outbox.put(Event::World(WorldEvent::Forestalled { op, by }));
                     return;
@@ -612,8 +616,14 @@ impl Desk {
             },
         };
         match (recorded, then) {
-            (Ok(()), Some(then)) => then(),
-            (Ok(()), None) => {}
+            (Ok(()), then) => {
+                if operation.is_ended() {
+                    self.own.remove(&op);
+                } else {
+                    self.own.insert(op);
+                }
+                then.into_iter().for_each(|then| then());
+            }
             (Err(error), then) => {
                 tracing::error!(%error, operation = op.0, "a step could not be written down");
                 if then.is_some() {

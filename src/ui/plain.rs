@@ -49,6 +49,10 @@ pub fn plan_lines(plan: &Plan, look: &Look, first: Currency, now: Timestamp) -> 
             };
             add(Word::PlanGoesOn, goes_on);
         }
+        if let Some(recipe) = &target.recipe {
+            lines.push(format!("  {}", language.saved_first(recipe)));
+        }
+        let mut add = |word: Word, value: String| lines.push(format!("  {}: {value}", language.word(word)));
         for (name, rates) in &target.left_behind {
             let rate = format::rates(rates, first, look);
             add(Word::PlanGoesOn, language.phrase(&Phrase::LeftBehind { name, rate: rate.as_deref() }));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use providers::model::{AccountName, Identity, ResourceKind};
-use providers::provider::{Part, Poll};
+use providers::provider::{Found, Part, Poll};
 
 use super::{alerts, budgets, happened, spend, usage, waste};
 use crate::app::effect::{Effect, Then};
@@ -194,11 +194,8 @@ fn tick(world: &mut World, now: Timestamp) -> Vec<Effect> {
         world.changed = true;
         world.gauges.by.retain(|identity, _| world.fleet.instances.contains_key(identity));
     }
-    let due: Vec<OpId> = world
-        .under_way()
-        .filter(|operation| operation.next_wake().is_some_and(|at| at <= now))
-        .map(|operation| operation.id)
-        .collect();
+    let due: Vec<OpId> =
+        world.under_way().filter(|operation| operation.is_due(now)).map(|operation| operation.id).collect();
     world.changed |= !due.is_empty();
     for op in due {
         effects.extend(advance(world, op, Input::Tick, now));
@@ -596,11 +593,11 @@ pub fn advance(world: &mut World, op: OpId, input: Input, now: Timestamp) -> Vec
     let Some(operation) = world.operations.get_mut(&op) else { return Vec::new() };
     let was_ended = operation.is_ended();
     let orders = operation.advance(input, now);
+    if let Some(saved) = operation.saved().filter(|_| !was_ended) {
+        world.saved.insert(saved.identity.clone(), saved);
+    }
     if let (false, Step::Ended { outcome, .. }) = (was_ended, &operation.step) {
         let (name, action, outcome) = (operation.target.name.clone(), operation.action, outcome.clone());
-        if let Some(saved) = operation.saved() {
-            world.saved.insert(saved.identity.clone(), saved);
-        }
         if matches!(outcome, Outcome::Done { .. }) && !operation.is_checkpoint() {
             let (by, saves) = (operation.by.clone(), operation.target.saves());
             let news = News::Acted { by, action, name: name.clone(), saves };
@@ -641,9 +638,12 @@ fn carry_out(world: &mut World, op: OpId, orders: Vec<Order>, now: Timestamp) ->
                     effects.push(Effect::Commit { entry: Box::new(operation.clone()), then });
                 }
                 None => {
+                    let gone = world.fleet.instances.get(&identity).is_none_or(Known::is_gone);
                     let told = checkpoint::Told::Failed(checkpoint::Trouble::NoAddress);
                     let number = operation.saving.as_ref().map_or(0, |saving| saving.number());
-                    effects.extend(advance(world, op, Input::Saving { number, told }, now));
+                    let input =
+                        if gone { Input::LookedUp(Ok(Found::NoSuchId)) } else { Input::Saving { number, told } };
+                    effects.extend(advance(world, op, input, now));
                 }
             },
             Order::StopSaving => effects.push(Effect::StopSaving(op)),
@@ -671,7 +671,8 @@ fn job(world: &World, operation: &Operation) -> Option<Job> {
     let target = &operation.target;
     let saving = operation.saving.as_ref()?;
     let Step::Saving { stage, .. } = operation.step else { return None };
-    let endpoint = world.fleet.instances.get(&target.identity)?.row.ssh.as_ref()?;
+    let known = world.fleet.instances.get(&target.identity).filter(|known| !known.is_gone())?;
+    let endpoint = known.row.ssh.as_ref()?;
     Some(Job {
         op: operation.id,
         number: saving.number(),
@@ -689,7 +690,7 @@ pub fn leave(world: &mut World, now: Timestamp) -> Vec<Effect> {
     let unsent: Vec<OpId> = world
         .under_way()
         // What is being brought to safety goes on when somebody collects again.
-        .filter(|operation| !operation.is_saving())
+        .filter(|operation| !operation.outlives_its_process())
         .filter(|operation| operation.sent == 0 || matches!(operation.step, Step::Waiting { .. }))
         .map(|operation| operation.id)
         .collect();

@@ -6,9 +6,10 @@
 
 use jiff::{SignedDuration, Timestamp};
 use providers::model::Action;
+use providers::provider::Found;
 use serde::{Deserialize, Serialize};
 
-use super::{Input, NotSent, Operation, Order, Outcome, Step, WORD_COUNTS};
+use super::{Input, NotSent, Operation, Order, Outcome, Step, has_come, is_just_past};
 use crate::rules::checkpoint::{Progress, Proof, Saved, Stage, Told, Trouble};
 
 /// How often it is noted that it goes on: after a crash it shows how long nobody saw to it.
@@ -64,11 +65,6 @@ impl Saving {
     pub fn number(&self) -> u64 {
         self.number
     }
-
-    /// Verified so lately that nothing but an asked look lies between.
-    pub(super) fn is_fresh(&self, now: Timestamp) -> bool {
-        !self.lapsed && self.proof.as_ref().is_some_and(|proof| now.duration_since(proof.at) <= WORD_COUNTS)
-    }
 }
 
 impl Operation {
@@ -82,10 +78,21 @@ impl Operation {
         })
     }
 
+    /// A checkpoint belongs to it, before anything else or alone.
+    pub(super) fn asked_to_save(&self) -> bool {
+        self.saving.is_some() || self.target.recipe.is_some()
+    }
+
+    /// What proves its checkpoint; `None` while nothing does.
+    pub(super) fn proof(&self) -> Option<&Proof> {
+        self.saving.as_ref()?.proof.as_ref()
+    }
+
     /// Begins a stage, or begins it again.
     pub(super) fn save(&mut self, stage: Stage, now: Timestamp) -> Vec<Order> {
         let Some(saving) = &mut self.saving else { return vec![] };
         saving.number += 1;
+        saving.proof = None;
         (saving.alive_at, saving.heard_at, saving.noted_at) = (now, now, now);
         self.step = Step::Saving { stage, since: now, next_try: None };
         vec![Order::RecordThenSave]
@@ -97,10 +104,10 @@ impl Operation {
         self.save(stage, now)
     }
 
-    /// A sleep, or a time in which no process saw to it.
+    /// A sleep, a time in which no process saw to it, or a clock that was set back by nobody knows how much.
     fn note_pause(&mut self, now: Timestamp) {
         if let Some(saving) = &mut self.saving {
-            saving.lapsed |= now.duration_since(saving.alive_at) > WORD_COUNTS;
+            saving.lapsed |= !is_just_past(saving.alive_at, now);
             saving.alive_at = now;
         }
     }
@@ -133,14 +140,15 @@ impl Operation {
                 saving.heard_at = now;
                 self.saving_told(stage, told, now)
             }
+            Input::LookedUp(Ok(Found::NoSuchId)) => self.give_up_saving(Outcome::NotSent(NotSent::NoLongerThere), now),
             Input::Tick if now.duration_since(self.began_at) > LONGEST => {
                 self.give_up_saving(Outcome::NotSaved(Trouble::Stalled), now)
             }
-            Input::Tick if next_try.is_some_and(|at| now >= at) => self.save(stage, now),
-            Input::Tick if next_try.is_none() && now.duration_since(saving.heard_at) > STALLED => {
+            Input::Tick if next_try.is_some_and(|at| has_come(at, now)) => self.save(stage, now),
+            Input::Tick if next_try.is_none() && now.duration_since(saving.heard_at).abs() > STALLED => {
                 self.saving_failed(stage, Trouble::Stalled, now)
             }
-            Input::Tick if now.duration_since(saving.noted_at) >= NOTED => {
+            Input::Tick if now.duration_since(saving.noted_at).abs() >= NOTED => {
                 saving.noted_at = now;
                 self.step = Step::Saving { stage, since, next_try };
                 vec![Order::Record]
@@ -166,6 +174,11 @@ impl Operation {
             (Stage::Copy, Told::Done(progress)) => {
                 saving.progress = progress;
                 self.save(Stage::Verify, now)
+            }
+            // What was left out would be lost with the machine.
+            (Stage::Verify, Told::Verified(proof)) if proof.left_out > 0 && self.action != Action::Checkpoint => {
+                let trouble = Trouble::NotQuiet { files: proof.left_out, first: String::new() };
+                self.saving_failed(stage, trouble, now)
             }
             (Stage::Verify, Told::Verified(proof)) => {
                 // When it was verified is what counts, and that is now by our clock.

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::Language;
-use crate::rules::checkpoint::{Progress, Stage, Trouble, Which};
+use crate::rules::checkpoint::{Method, Progress, Proof, Recipe, Stage, Trouble, Which};
 use crate::ui::format;
 
 impl Language {
@@ -71,6 +71,49 @@ impl Language {
         match self {
             Language::English => english,
             Language::Chinese => chinese,
+        }
+    }
+
+    /// What is brought to safety before an action, for its plan.
+    pub fn saved_first(self, recipe: &Recipe) -> String {
+        let paths = recipe.paths.join(", ");
+        let [english, chinese] = match &recipe.method {
+            Method::Copy { to } => [
+                format!("copies {paths} to {to}, and compares both sides"),
+                format!("将 {paths} 复制到 {to}，并校验两端一致"),
+            ],
+            Method::Command { run, .. } => {
+                [format!("runs `{run}` for {paths}, and proves it"), format!("对 {paths} 执行 {run}，并验证结果")]
+            }
+            Method::Volume => [
+                format!("{paths}: on storage that outlives the instance, which is proven"),
+                format!("{paths}：位于独立于实例的存储上，并加以验证"),
+            ],
+        };
+        match self {
+            Language::English => format!("first: {english}"),
+            Language::Chinese => format!("先：{chinese}"),
+        }
+    }
+
+    /// Where a verified checkpoint is, and what it holds.
+    pub fn saved_to(self, proof: &Proof) -> String {
+        let Proof { files, bytes, place, left_out, .. } = proof;
+        match self {
+            Language::English => {
+                let count = if *files == 1 { "1 file".to_owned() } else { format!("{files} files") };
+                let open =
+                    if *left_out == 0 { String::new() } else { format!("; still being written, left out: {left_out}") };
+                format!("verified copy: {place} ({count}, {bytes} bytes{open})")
+            }
+            Language::Chinese => {
+                let open = if *left_out == 0 {
+                    String::new()
+                } else {
+                    format!("；{left_out} 个文件仍在写入，未包含")
+                };
+                format!("已校验的副本：{place}（{files} 个文件，{bytes} 字节{open}）")
+            }
         }
     }
 

@@ -334,6 +334,7 @@ pub fn phrase(phrase: &Phrase) -> String {
             format!("机主要把 {rate} 涨到 {asked}：请在平台上接受{ends}")
         }
         Phrase::Saves { rate } => format!("节省 {rate}"),
+        Phrase::SavedThisMonth { money } => format!("本月因停止和释放节省：{money}"),
         Phrase::WillCost { rate } => format!("将计费 {rate}"),
         Phrase::GoesOn { rate } => format!("{rate} 继续计费"),
         Phrase::LeftBehind { name, rate: Some(rate) } => format!("{name} 保留，计费 {rate}"),

@@ -348,6 +348,7 @@ pub fn phrase(phrase: &Phrase) -> String {
             format!("the host asks for {asked} in place of {rate}: accept it at the provider{ends}")
         }
         Phrase::Saves { rate } => format!("saves {rate}"),
+        Phrase::SavedThisMonth { money } => format!("saved this month by stopping and releasing: {money}"),
         Phrase::WillCost { rate } => format!("will cost {rate}"),
         Phrase::GoesOn { rate } => format!("{rate} goes on"),
         Phrase::LeftBehind { name, rate: Some(rate) } => format!("{name} stays and costs {rate}"),

@@ -403,6 +403,10 @@ pub enum Phrase<'a> {
     Saves {
         rate: &'a str,
     },
+    /// What actions of this month saved until now.
+    SavedThisMonth {
+        money: &'a str,
+    },
     WillCost {
         rate: &'a str,
     },
