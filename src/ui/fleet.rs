@@ -11,7 +11,7 @@ use super::paint::Paint;
 use super::scene::{Scene, name_of};
 use super::text::{Phrase, Word};
 use super::theme::Role;
-use super::{format, usage};
+use super::{format, saving, usage};
 use crate::app::columns::{Column, Columns, FLAGS, FRACTION, SIGNS, SPARK};
 use crate::app::listing::Line;
 use crate::app::message::GroupName;
@@ -73,6 +73,7 @@ fn head(paint: &mut Paint, scene: &Scene, columns: &Columns, y: u16) {
         (columns.util, Word::Util),
         (columns.memory, Word::Memory),
         (columns.idle, Word::Idle),
+        (columns.saved, Word::Saved),
         (columns.up, Word::Up),
     ];
     for (column, word) in at_right {
@@ -114,29 +115,38 @@ fn instance(
     }
     let name_role = if here { Role::Here } else { tone(Role::Plain) };
     paint.text(columns.name.x, y, columns.name.width, name_of(known), name_role);
-    if known.row.market == Market::Spot {
-        paint.text(columns.gpu.x - FLAGS, y, 1, "s", Role::Dim);
+    let saving = scene.operation(&known.identity).filter(|operation| operation.is_saving());
+    match saving {
+        Some(operation) => {
+            // How far it is takes the place of what the machine is and does.
+            let x = columns.gpu.x - FLAGS;
+            let cells = columns.rate.x.saturating_sub(x + 1);
+            let doing = saving::doing_in_row(scene, operation, cells).unwrap_or_default();
+            paint.runs(x, y, cells, &doing);
+        }
+        None => use_cells(paint, scene, columns, y, known, old),
     }
-    if scene.is_protected(known) {
-        paint.text(columns.gpu.x - FLAGS + 1, y, 1, "p", Role::Accent);
-    }
-    let gpus = gpus(known, scene);
-    paint.text(columns.gpu.x, y, columns.gpu.width, &gpus, tone(Role::Plain));
-    util(paint, scene, columns, y, known, old);
-    if columns.memory.width > 0 {
-        let memory = memory(known, scene);
-        paint.right(columns.memory.x, y, columns.memory.width, &memory, tone(Role::Plain));
-    }
-    idle(paint, scene, columns, y, known, old);
     rate_cell(paint, scene, columns.rate, y, &known.rates(), rate_role(known, scene, old));
 
     spent(paint, scene, columns, y, known, tone(Role::Plain));
-    let mut next = next::next(scene, columns, known);
-    let acted = scene.operation(&known.identity).is_some() || scene.confirmed(&known.identity).is_some();
-    if old && !known.is_gone() && !acted && grouping != GroupName::Account {
-        next::age_first(scene, known, &mut next);
+    match next::of_action(scene, &known.identity) {
+        Some(next) => {
+            // What is being done matters more than how old the copy is.
+            let room = columns.saved_and_next();
+            let saving = saving.and_then(|operation| saving::next_in_row(scene, operation, room.width));
+            let next = saving.unwrap_or_else(|| whole_parts(scene, next, room.width, Word::Comma));
+            paint.runs(room.x, y, room.width, &next);
+        }
+        None => {
+            saved(paint, scene, columns.saved, y, known, old);
+            let mut next = next::next_of(scene, columns, known);
+            if old && !known.is_gone() && grouping != GroupName::Account {
+                next::age_first(scene, known, &mut next);
+            }
+            let next = whole_parts(scene, next, columns.next.width, Word::Comma);
+            paint.runs(columns.next.x, y, columns.next.width, &next);
+        }
     }
-    paint.runs(columns.next.x, y, columns.next.width, &whole_parts(scene, next, columns.next.width, Word::Comma));
     let account = scene.account_title(&known.identity.account);
     paint.text(columns.account.x, y, columns.account.width, &account, Role::Dim);
     if columns.project.width > 0 {
@@ -149,6 +159,25 @@ fn instance(
         let age = scene.since(scene.state.world.fleet.here(&known.identity.account, started));
         paint.right(columns.up.x, y, columns.up.width, &age, Role::Dim);
     }
+}
+
+/// What the machine is and does: its market, its cards, how much they are used, and since when they are not.
+fn use_cells(paint: &mut Paint, scene: &Scene, columns: &Columns, y: u16, known: &Known<Instance>, old: bool) {
+    let tone = if old { Role::Dim } else { Role::Plain };
+    if known.row.market == Market::Spot {
+        paint.text(columns.gpu.x - FLAGS, y, 1, "s", Role::Dim);
+    }
+    if scene.is_protected(known) {
+        paint.text(columns.gpu.x - FLAGS + 1, y, 1, "p", Role::Accent);
+    }
+    let gpus = gpus(known, scene);
+    paint.text(columns.gpu.x, y, columns.gpu.width, &gpus, tone);
+    util(paint, scene, columns, y, known, old);
+    if columns.memory.width > 0 {
+        let memory = memory(known, scene);
+        paint.right(columns.memory.x, y, columns.memory.width, &memory, tone);
+    }
+    idle(paint, scene, columns, y, known, old);
 }
 
 /// `8× H100 SXM`.
@@ -243,6 +272,20 @@ fn idle(paint: &mut Paint, scene: &Scene, columns: &Columns, y: u16, known: &Kno
     };
     let role = if old { Role::Dim } else { role };
     paint.right(columns.idle.x, y, columns.idle.width, &text, role);
+}
+
+/// How old the last verified copy is: whether one may end it. `never` where there may be something to lose.
+fn saved(paint: &mut Paint, scene: &Scene, column: Column, y: u16, known: &Known<Instance>, old: bool) {
+    if known.is_gone() {
+        return;
+    }
+    let (text, role) = match scene.state.world.saved.get(&known.identity) {
+        Some(saved) if old => (format::brief_span(scene.now.duration_since(saved.proof.at)), Role::Dim),
+        Some(saved) => (format::brief_span(scene.now.duration_since(saved.proof.at)), Role::Plain),
+        None if rows::may_hold_results(known) => (scene.look.language.word(Word::Never).to_owned(), Role::Dim),
+        None => (scene.look.glyphs.dash.to_owned(), Role::Dim),
+    };
+    paint.right(column.x, y, column.width, &text, role);
 }
 
 fn rate_role(known: &Known<Instance>, scene: &Scene, old: bool) -> Role {

@@ -46,7 +46,7 @@ pub(super) fn paint_group(
     let first = scene.currency();
     let waste = format::burn(&sum.totals.waste, first, scene.look)
         .map(|rate| run(language.phrase(&Phrase::Wasting { rate: &rate }), Role::Waste));
-    let room = if sum.rows > 0 { columns.rate.x } else { columns.next.x }.saturating_sub(area.x + 4);
+    let room = if sum.rows > 0 { columns.rate.x } else { columns.saved_and_next().x }.saturating_sub(area.x + 4);
     let end = paint.runs(area.x + 4, y, room.saturating_sub(1), &title);
     if let Some(waste) = waste {
         // Only where it does not touch the title.
@@ -80,8 +80,9 @@ pub(super) fn paint_group(
     };
     let prepaid = format::burn(&sum.totals.prepaid, first, scene.look)
         .map(|rate| dim(language.phrase(&Phrase::Prepaid { rate: &rate })));
-    let cells = area.right().saturating_sub(columns.next.x + 1);
-    paint.runs(columns.next.x, y, cells, &longest(prepaid, money, cells));
+    let x = columns.saved_and_next().x;
+    let cells = area.right().saturating_sub(x + 1);
+    paint.runs(x, y, cells, &longest(prepaid, money, cells));
 }
 
 /// The first way to say it that has room, after what is prepaid where that has room too. Money is never cut: none

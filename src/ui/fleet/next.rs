@@ -1,6 +1,6 @@
 //! What comes next for a row: where the action under way is, else what will happen to it by itself.
 
-use providers::model::{Instance, Market, Phase, Remark};
+use providers::model::{Identity, Instance, Market, Phase, Remark};
 
 use super::Columns;
 use crate::app::action::Action as Meaning;
@@ -13,16 +13,19 @@ use crate::ui::text::{OfUse, Phrase, Word};
 use crate::ui::theme::Role;
 use crate::ui::usage;
 
+/// Where the action under way on a resource is, or that one has just been proven; `None` where nobody does anything.
+pub(super) fn of_action(scene: &Scene, identity: &Identity) -> Option<Runs> {
+    if let Some(operation) = scene.operation(identity) {
+        return Some(vec![step(scene, operation)]);
+    }
+    let operation = scene.confirmed(identity)?;
+    let text = scene.look.language.phrase(&Phrase::Confirmed { action: operation.action });
+    Some(vec![run(format!("{} {text}", scene.look.glyphs.done), Role::Good)])
+}
+
 /// What will happen to a row by itself, the most urgent first.
-pub(super) fn next(scene: &Scene, columns: &Columns, known: &Known<Instance>) -> Runs {
+pub(super) fn next_of(scene: &Scene, columns: &Columns, known: &Known<Instance>) -> Runs {
     let language = scene.look.language;
-    if let Some(operation) = scene.operation(&known.identity) {
-        return vec![step(scene, operation)];
-    }
-    if let Some(operation) = scene.confirmed(&known.identity) {
-        let text = language.phrase(&Phrase::Confirmed { action: operation.action });
-        return vec![run(format!("{} {text}", scene.look.glyphs.done), Role::Good)];
-    }
     if let Some(gone) = known.gone_at {
         return vec![dim(language.phrase(&Phrase::GoneSince { age: &scene.since(gone) }))];
     }
