@@ -12,6 +12,10 @@ pub const FLAGS: u16 = 3;
 const USE: u16 = 5;
 /// Cells of how long something is idle.
 const IDLE: u16 = 5;
+/// Cells of the age of a copy.
+const SAVED: u16 = 5;
+/// From so many cells on there is room for that age.
+const SAVED_FROM: u16 = 66;
 /// Cells of a curve of use.
 pub const SPARK: u16 = 8;
 /// Cells of the longest usual name of a card, with their number.
@@ -112,6 +116,8 @@ pub struct Columns {
     pub rate: Column,
     pub month: Column,
     pub spent: Column,
+    /// The age of the last verified copy.
+    pub saved: Column,
     pub next: Column,
     pub account: Column,
     pub project: Column,
@@ -137,9 +143,11 @@ impl Columns {
         let mut optional: Vec<(Optional, u16)> = choice.order.iter().map(|column| (*column, least(*column))).collect();
         let (mut name, mut gpu, mut util) = if narrow { (9, 10, USE) } else { (12, 12, USE) };
         let rate = if narrow { 8 } else { 9 };
-        // Room for a countdown and the key that takes it back.
-        let mut next = if narrow { 9 } else { 19 };
-        let fixed = SIGNS + name + gap + FLAGS + gpu + gap + util + 1 + IDLE + gap + rate + gap + next;
+        let saved = if width < SAVED_FROM { 0 } else { SAVED };
+        // With the age before it there is room for a countdown and the key that takes it back.
+        let mut next = if narrow { 9 } else { 16 };
+        let before_next = if saved > 0 { 1 + saved + 1 } else { gap };
+        let fixed = SIGNS + name + 1 + FLAGS + gpu + 1 + util + 1 + IDLE + gap + rate + before_next + next;
         let extra = |column: &(Optional, u16)| match column {
             (_, 0) => 0,
             // It shares its column with the figure.
@@ -194,28 +202,38 @@ impl Columns {
 
         let mut columns = Columns { spark: trend > 0, ..Columns::default() };
         let mut x = x + SIGNS;
-        // How long is seldom as long as its column: what stands before it needs no more than one blank.
-        let mut place = |column: &mut Column, width: u16, flags: u16, closer: u16| {
+        // Flags, use, how long and how old are seldom as wide as their columns: what stands before them needs no more
+        // than one blank.
+        let mut place = |column: &mut Column, width: u16, flags: u16, close: bool| {
             if width > 0 {
-                x -= closer;
+                x -= if close { gap - 1 } else { 0 };
                 *column = Column { x: x + flags, width };
                 x += flags + width + gap;
             }
         };
-        place(&mut columns.name, name, 0, 0);
-        place(&mut columns.gpu, gpu, FLAGS, 0);
-        place(&mut columns.util, util, 0, 0);
-        place(&mut columns.memory, memory, 0, 0);
-        place(&mut columns.idle, IDLE, 0, gap - 1);
-        place(&mut columns.rate, rate, 0, 0);
-        place(&mut columns.month, month, 0, 0);
-        place(&mut columns.spent, spent, 0, 0);
-        place(&mut columns.next, next, 0, 0);
-        place(&mut columns.account, account, 0, 0);
-        place(&mut columns.project, project, 0, 0);
-        place(&mut columns.region, region, 0, 0);
-        place(&mut columns.up, up, 0, 0);
+        place(&mut columns.name, name, 0, false);
+        place(&mut columns.gpu, gpu, FLAGS, true);
+        place(&mut columns.util, util, 0, true);
+        place(&mut columns.memory, memory, 0, false);
+        place(&mut columns.idle, IDLE, 0, true);
+        place(&mut columns.rate, rate, 0, false);
+        place(&mut columns.month, month, 0, false);
+        place(&mut columns.spent, spent, 0, false);
+        place(&mut columns.saved, saved, 0, true);
+        place(&mut columns.next, next, 0, saved > 0);
+        place(&mut columns.account, account, 0, false);
+        place(&mut columns.project, project, 0, false);
+        place(&mut columns.region, region, 0, false);
+        place(&mut columns.up, up, 0, false);
         columns
+    }
+
+    /// The last two of those that always stay, as one: there is room for a sentence.
+    pub fn saved_and_next(&self) -> Column {
+        if self.saved.width == 0 {
+            return self.next;
+        }
+        Column { x: self.saved.x, width: self.next.x + self.next.width - self.saved.x }
     }
 
     /// The order that a click on the head at this cell asks for.
@@ -285,6 +303,20 @@ mod tests {
     }
 
     #[test]
+    fn the_age_of_a_copy_stands_wherever_there_is_room_for_it() {
+        let at = |width| Columns::fit(0, width, &ColumnChoice::default(), true, true);
+        for width in SAVED_FROM..=400 {
+            let columns = at(width);
+            assert_eq!(columns.saved.width, SAVED, "{width}");
+            let both = columns.saved_and_next();
+            assert_eq!((both.x, both.x + both.width), (columns.saved.x, columns.next.x + columns.next.width));
+        }
+        assert_eq!(at(60).saved_and_next(), at(60).next);
+        // A countdown and the key that takes it back.
+        assert!(at(80).saved_and_next().width >= 19);
+    }
+
+    #[test]
     fn a_click_on_a_head_sorts_by_its_column() {
         let columns = Columns::fit(0, 200, &ColumnChoice::default(), true, true);
         assert_eq!(columns.sort_at(columns.rate.x), Some(SortName::Cost));
@@ -307,6 +339,7 @@ mod tests {
                     columns.rate,
                     columns.month,
                     columns.spent,
+                    columns.saved,
                     columns.next,
                     columns.account,
                     columns.project,

@@ -86,6 +86,11 @@ pub fn needs_you(world: &World, known: &Known<Instance>, gauge: Option<&Gauge>, 
         || !world.alarms_of(known, gauge).is_empty()
 }
 
+/// Whether something may lie on it that is lost with it: `ssh` leads to it, or its disk is kept while it is at rest.
+pub fn may_hold_results(known: &Known<Instance>) -> bool {
+    known.row.ssh.is_some() || known.row.is_resting()
+}
+
 /// Compute is charged although nothing computes.
 fn bills_compute(instance: &Instance) -> bool {
     !instance.rates.of(&[providers::model::Component::Compute]).is_zero()

@@ -38,6 +38,7 @@ use super::shelf;
 use super::state::{BRIGHT, State, Tab, View};
 use crate::rules::memory::Collector;
 use crate::rules::runway;
+use crate::rules::saga::{Operation, Step};
 
 /// Rows are sorted anew when no key was pressed for so long.
 const RESORT_AFTER: SignedDuration = SignedDuration::from_secs(30);
@@ -210,9 +211,11 @@ pub fn leave_now(state: &mut State, now: Timestamp) -> Vec<Effect> {
 pub fn next_wake(state: &State, now: Timestamp) -> Option<Timestamp> {
     let world = &state.world;
     let operations = world.under_way().filter_map(|operation| operation.next_wake());
-    // A countdown is painted second by second.
-    let countdown =
-        world.under_way().any(|operation| operation.in_countdown()).then(|| now + SignedDuration::from_secs(1));
+    // A countdown is painted second by second, whatever it counts down to.
+    let counts = |operation: &Operation| {
+        operation.in_countdown() || matches!(operation.step, Step::Saving { next_try: Some(_), .. })
+    };
+    let countdown = world.under_way().any(counts).then(|| now + SignedDuration::from_secs(1));
     let accounts = world.fleet.accounts.iter().filter_map(|account| world.due(account, now));
     let ledger = world.ledger_due.filter(|_| matches!(world.collector, Some(Collector::Us | Collector::Other { .. })));
     let bright = world.bright.values().map(|since| *since + BRIGHT).filter(|until| *until > now);

@@ -383,7 +383,8 @@ fn row(fleet: &Fleet, action: Action, identity: &Identity) -> Option<(PlanRow, S
         ends_at: known.row.ends_at,
         rates: known.rates().into_owned(),
         prepaid: matches!(known.row.market, Market::Reserved { .. }),
-        has_address: known.row.ssh.is_some(),
+        // A provider's proxy may offer a shell, but no commands and no copies.
+        has_address: known.row.ssh.as_ref().is_some_and(|endpoint| endpoint.direct),
     };
     let offer = match action {
         // It changes nothing, so that nobody has to offer it.

@@ -7,7 +7,7 @@ use super::format;
 use super::paint::{Paint, Run, Runs, dim, plain, run};
 use super::popup::labelled;
 use super::scene::Scene;
-use super::text::{Phrase, Word};
+use super::text::{OfSaving, Phrase, Word};
 use super::theme::Role;
 use crate::app::listing::Line;
 use crate::rules::saga::{Operation, Outcome, Step};
@@ -103,7 +103,15 @@ fn state(scene: &Scene, operation: &Operation) -> Run {
                 Outcome::Refused(_) | Outcome::NotSaved(_) => Role::Urgent,
                 Outcome::NotSent(_) | Outcome::Unproven => Role::Dim,
             };
-            run(scene.look.language.outcome(outcome), role)
+            let made = operation.saving.as_ref().and_then(|saving| saving.proof.as_ref());
+            match (made, outcome) {
+                // What a checkpoint did is what it holds.
+                (Some(proof), Outcome::Done { .. }) if operation.is_checkpoint() => {
+                    let (bytes, files) = (format::bytes(proof.bytes), proof.files);
+                    run(scene.look.language.of_saving(&OfSaving::Made { bytes: &bytes, files }), role)
+                }
+                _ => run(scene.look.language.outcome(outcome), role),
+            }
         }
         _ => fleet::step(scene, operation),
     }
@@ -115,10 +123,11 @@ pub fn operation_lines(scene: &Scene, operation: &Operation) -> Vec<Runs> {
     let target = &operation.target;
     let title = language.phrase(&Phrase::PlanFor { action: operation.action, name: &target.name });
     let account = scene.account_title(&target.identity.account);
-    let mut lines = vec![
-        vec![run(title, Role::Strong), dim(format!("  {account}  {}", target.identity.id))],
-        vec![state(scene, operation)],
-    ];
+    let mut lines = vec![vec![run(title, Role::Strong), dim(format!("  {account}  {}", target.identity.id))]];
+    if !operation.is_saving() {
+        lines.push(vec![state(scene, operation)]);
+    }
+    lines.extend(super::saving::in_full(scene, operation));
     let mut add = |word: Word, value: Runs| lines.push(labelled(&language.word(word).to_lowercase(), 12, value));
     let began = format!(
         "{}{}{}",

@@ -9,12 +9,15 @@ use super::fleet;
 use super::format;
 use super::language::Language;
 use super::paint::{Runs, dim, plain, run, runs_width};
+use super::saving;
 use super::scene::Scene;
-use super::text::{Phrase, Word};
+use super::text::{OfSaving, Phrase, Word};
 use super::theme::Role;
 use crate::app::action::Action as Meaning;
+use crate::app::message::Msg;
 use crate::app::update::stop_or_start_of;
 use crate::rules::fleet::Known;
+use crate::rules::plan::Hindrance;
 
 /// Key and name of an action stand in so many cells.
 pub const ACTION_CELLS: u16 = 11;
@@ -54,6 +57,31 @@ pub fn action_parts(scene: &Scene, known: &Known<Instance>, action: Action) -> (
     let Offer::Yes(effect) = known.row.offers.of(action) else { return (head, Vec::new()) };
     let prepaid = matches!(known.row.market, Market::Reserved { .. });
     (head, effect_parts(scene, &known.identity.account, &known.rates(), prepaid, &effect, action))
+}
+
+/// The key that saves and releases, and what it would save; or why it cannot. `None` while neither is of use.
+pub fn save_line(scene: &Scene, known: &Known<Instance>) -> Option<Runs> {
+    let language = scene.look.language;
+    if scene.operation(&known.identity).is_some() || scene.hindrance(known, Action::Release).is_some() {
+        return None;
+    }
+    let (role, told) = match scene.recipe(known) {
+        Ok(recipe) => {
+            let rates = known.rates().certain();
+            let last = saving::last_time(scene, &known.identity, rates.rates());
+            let (action, paths) = (Action::Release, recipe.paths.len());
+            let first = language.of_saving(&OfSaving::First { action, paths, last: last.as_deref() });
+            (Role::Accent, plain(first))
+        }
+        // At rest nothing can be copied: that is plain to see.
+        Err(Hindrance::CannotBeRead) => return None,
+        Err(why) => (Role::Dim, dim(language.hindrance(&why, Action::Release))),
+    };
+    let key = scene.key_of(Meaning::SaveAndEnd);
+    let mut line = vec![run(key, role), run(format!(" {}", scene.message(&Msg::HintCheckpoint)), role)];
+    let pad = ACTION_CELLS.saturating_sub(runs_width(&line)).max(2);
+    line.extend([plain(" ".repeat(usize::from(pad))), told]);
+    Some(line)
 }
 
 /// What an action would do to a resource that is charged at these rates.

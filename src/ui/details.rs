@@ -4,13 +4,14 @@ use providers::model::{AccountName, Action, Instance, Market, Phase, ResourceKin
 use providers::money::Burn;
 use ratatui::layout::Rect;
 
-use super::deeds::{ACTION_CELLS, action_line, action_parts, first_action};
+use super::deeds::{ACTION_CELLS, action_line, action_parts, first_action, save_line};
 use super::fleet;
 use super::format;
 use super::header;
 use super::paint::{Paint, Run, Runs, dim, plain, run, runs_width, wrap};
+use super::saving;
 use super::scene::{Scene, name_of};
-use super::text::{Phrase, Word};
+use super::text::{Phrase, SavingWord, Word};
 use super::theme::Role;
 use super::usage;
 use crate::app::listing::Line;
@@ -20,6 +21,9 @@ use crate::rules::fleet::Known;
 use crate::rules::runway;
 use crate::rules::saga::Operation;
 use crate::rules::spend::Exact;
+
+/// From so many rows on there is room for more than what stop and release do.
+const ROOMY: usize = 9;
 
 /// Below the list: a rule and few lines.
 pub fn below(paint: &mut Paint, scene: &Scene, area: Rect) {
@@ -100,7 +104,15 @@ fn instance_below(scene: &Scene, known: &Known<Instance>, width: u16, rows: usiz
     } else {
         vec![head, facts]
     };
-    let actions = [first_action(scene, known), Action::Release].map(|action| action_line(scene, known, action));
+    if let Some(operation) = scene.operation(&known.identity).filter(|operation| operation.is_saving()) {
+        return saving_below(scene, known, operation, lines, width, rows);
+    }
+    let mut actions =
+        vec![action_line(scene, known, first_action(scene, known)), action_line(scene, known, Action::Release)];
+    if rows >= ROOMY {
+        actions.extend(save_line(scene, known));
+        actions.extend(last_saved(scene, known));
+    }
     let wanted: usize = actions.iter().map(|action| wrap(action, width, ACTION_CELLS).len()).sum();
     // A row for the cost and one for each action are kept free whatever comes before. What an action does goes before
     // the machine around the cards, but not before the cards.
@@ -123,6 +135,22 @@ fn instance_below(scene: &Scene, known: &Known<Instance>, width: u16, rows: usiz
         spare -= wrapped.len() - 1;
         lines.extend(wrapped);
     }
+    lines
+}
+
+/// While it is brought to safety: how far that is, then what it does.
+fn saving_below(
+    scene: &Scene,
+    known: &Known<Instance>,
+    operation: &Operation,
+    mut lines: Vec<Runs>,
+    width: u16,
+    rows: usize,
+) -> Vec<Runs> {
+    let told = saving::in_full(scene, operation);
+    lines.extend(told.iter().flat_map(|line| cut_to(wrap(line, width, 2), 2)));
+    let room = rows.saturating_sub(lines.len());
+    lines.extend(use_below(scene, known, width, room));
     lines
 }
 
@@ -238,6 +266,13 @@ fn from_use_on(scene: &Scene, known: &Known<Instance>, width: u16, window: bool)
             lines.extend(part);
         }
     }
+    match scene.operation(&known.identity).filter(|operation| operation.is_saving()) {
+        Some(operation) => {
+            lines.push(Runs::new());
+            lines.extend(saving::in_full(scene, operation));
+        }
+        None => lines.extend(last_saved(scene, known)),
+    }
     lines.push(Runs::new());
     lines.push(total_cost(scene, known));
     for line in &known.row.rates.lines {
@@ -260,7 +295,20 @@ fn from_use_on(scene: &Scene, known: &Known<Instance>, width: u16, window: bool)
         lines.push(head);
         lines.extend(parts.into_iter().map(|part| [vec![plain("  ")], part].concat()));
     }
+    if let Some(line) = save_line(scene, known) {
+        lines.push(Runs::new());
+        lines.push(line);
+    }
     lines
+}
+
+/// When it was last brought to safety, what that holds and where it is; `None` where it never was.
+fn last_saved(scene: &Scene, known: &Known<Instance>) -> Option<Runs> {
+    let last = saving::last(scene, &known.identity)?;
+    let label = scene.look.language.saving_word(SavingWord::LastSaved);
+    let mut line = vec![dim(format!("{label}  ")), plain(last)];
+    line.extend(saving::place(scene, &known.identity).map(|place| dim(format!("   {place}"))));
+    Some(line)
 }
 
 pub fn labelled(scene: &Scene, word: Word, mut runs: Runs) -> Runs {

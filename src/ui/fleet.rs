@@ -1,27 +1,26 @@
 //! The list of the fleet: groups and rows, in columns that leave by their rank when it gets narrow.
 
-use providers::model::{AccountName, Instance, Market, Phase, ProviderName, Rates, Remark};
-use providers::money::Money;
+mod group;
+mod next;
+
+use providers::model::{Instance, Market, Phase, Rates, Remark};
 use providers::usage::Usage;
 use ratatui::layout::Rect;
 
-use super::paint::{Paint, Run, Runs, dim, plain, run, runs_width};
+use super::paint::Paint;
 use super::scene::{Scene, name_of};
-use super::text::{OfUse, Phrase, Word};
+use super::text::{Phrase, Word};
 use super::theme::Role;
-use super::{format, header, usage};
-use crate::app::action::Action as Meaning;
+use super::{format, saving, usage};
 use crate::app::columns::{Column, Columns, FLAGS, FRACTION, SIGNS, SPARK};
 use crate::app::listing::Line;
 use crate::app::message::GroupName;
-use crate::app::rows::{self, GroupKey};
+use crate::app::rows;
 use crate::app::state::BRIGHT;
-use crate::rules::fleet::{Freshness, Known};
-use crate::rules::runway;
-use crate::rules::saga::{Operation, Step};
+use crate::rules::fleet::Known;
 
-/// After so long an unanswered question is worth a word.
-const ASKING_LONG: i64 = 5;
+pub use group::{balance, freshness, group_title};
+pub use next::{remark_role, step, whole_parts};
 
 /// Head and visible lines.
 pub fn paint(paint: &mut Paint, scene: &Scene, area: Rect) {
@@ -37,7 +36,7 @@ pub fn paint(paint: &mut Paint, scene: &Scene, area: Rect) {
             paint.text(area.x, y, 1, scene.look.glyphs.cursor, Role::Accent);
         }
         match line {
-            Line::Group(key) => group(paint, scene, &columns, area, y, key, here),
+            Line::Group(key) => group::paint_group(paint, scene, &columns, area, y, key, here),
             Line::Resource(identity) => {
                 if let Some(known) = scene.state.world.fleet.instances.get(identity) {
                     instance(paint, scene, &columns, y, known, here, grouping);
@@ -74,6 +73,7 @@ fn head(paint: &mut Paint, scene: &Scene, columns: &Columns, y: u16) {
         (columns.util, Word::Util),
         (columns.memory, Word::Memory),
         (columns.idle, Word::Idle),
+        (columns.saved, Word::Saved),
         (columns.up, Word::Up),
     ];
     for (column, word) in at_right {
@@ -115,29 +115,38 @@ fn instance(
     }
     let name_role = if here { Role::Here } else { tone(Role::Plain) };
     paint.text(columns.name.x, y, columns.name.width, name_of(known), name_role);
-    if known.row.market == Market::Spot {
-        paint.text(columns.gpu.x - FLAGS, y, 1, "s", Role::Dim);
+    let saving = scene.operation(&known.identity).filter(|operation| operation.is_saving());
+    match saving {
+        Some(operation) => {
+            // How far it is takes the place of what the machine is and does.
+            let x = columns.gpu.x - FLAGS;
+            let cells = columns.rate.x.saturating_sub(x + 1);
+            let doing = saving::doing_in_row(scene, operation, cells).unwrap_or_default();
+            paint.runs(x, y, cells, &doing);
+        }
+        None => use_cells(paint, scene, columns, y, known, old),
     }
-    if scene.is_protected(known) {
-        paint.text(columns.gpu.x - FLAGS + 1, y, 1, "p", Role::Accent);
-    }
-    let gpus = gpus(known, scene);
-    paint.text(columns.gpu.x, y, columns.gpu.width, &gpus, tone(Role::Plain));
-    util(paint, scene, columns, y, known, old);
-    if columns.memory.width > 0 {
-        let memory = memory(known, scene);
-        paint.right(columns.memory.x, y, columns.memory.width, &memory, tone(Role::Plain));
-    }
-    idle(paint, scene, columns, y, known, old);
     rate_cell(paint, scene, columns.rate, y, &known.rates(), rate_role(known, scene, old));
 
     spent(paint, scene, columns, y, known, tone(Role::Plain));
-    let mut next = next(scene, columns, known);
-    let acted = scene.operation(&known.identity).is_some() || scene.confirmed(&known.identity).is_some();
-    if old && !known.is_gone() && !acted && grouping != GroupName::Account {
-        age_first(scene, known, &mut next);
+    match next::of_action(scene, &known.identity) {
+        Some(next) => {
+            // What is being done matters more than how old the copy is.
+            let room = columns.saved_and_next();
+            let saving = saving.and_then(|operation| saving::next_in_row(scene, operation, room.width));
+            let next = saving.unwrap_or_else(|| whole_parts(scene, next, room.width, Word::Comma));
+            paint.runs(room.x, y, room.width, &next);
+        }
+        None => {
+            saved(paint, scene, columns.saved, y, known, old);
+            let mut next = next::next_of(scene, columns, known);
+            if old && !known.is_gone() && grouping != GroupName::Account {
+                next::age_first(scene, known, &mut next);
+            }
+            let next = whole_parts(scene, next, columns.next.width, Word::Comma);
+            paint.runs(columns.next.x, y, columns.next.width, &next);
+        }
     }
-    paint.runs(columns.next.x, y, columns.next.width, &whole_parts(scene, next, columns.next.width, Word::Comma));
     let account = scene.account_title(&known.identity.account);
     paint.text(columns.account.x, y, columns.account.width, &account, Role::Dim);
     if columns.project.width > 0 {
@@ -150,6 +159,25 @@ fn instance(
         let age = scene.since(scene.state.world.fleet.here(&known.identity.account, started));
         paint.right(columns.up.x, y, columns.up.width, &age, Role::Dim);
     }
+}
+
+/// What the machine is and does: its market, its cards, how much they are used, and since when they are not.
+fn use_cells(paint: &mut Paint, scene: &Scene, columns: &Columns, y: u16, known: &Known<Instance>, old: bool) {
+    let tone = if old { Role::Dim } else { Role::Plain };
+    if known.row.market == Market::Spot {
+        paint.text(columns.gpu.x - FLAGS, y, 1, "s", Role::Dim);
+    }
+    if scene.is_protected(known) {
+        paint.text(columns.gpu.x - FLAGS + 1, y, 1, "p", Role::Accent);
+    }
+    let gpus = gpus(known, scene);
+    paint.text(columns.gpu.x, y, columns.gpu.width, &gpus, tone);
+    util(paint, scene, columns, y, known, old);
+    if columns.memory.width > 0 {
+        let memory = memory(known, scene);
+        paint.right(columns.memory.x, y, columns.memory.width, &memory, tone);
+    }
+    idle(paint, scene, columns, y, known, old);
 }
 
 /// `8× H100 SXM`.
@@ -246,6 +274,20 @@ fn idle(paint: &mut Paint, scene: &Scene, columns: &Columns, y: u16, known: &Kno
     paint.right(columns.idle.x, y, columns.idle.width, &text, role);
 }
 
+/// How old the last verified copy is: whether one may end it. `never` where there may be something to lose.
+fn saved(paint: &mut Paint, scene: &Scene, column: Column, y: u16, known: &Known<Instance>, old: bool) {
+    if known.is_gone() {
+        return;
+    }
+    let (text, role) = match scene.state.world.saved.get(&known.identity) {
+        Some(saved) if old => (format::brief_span(scene.now.duration_since(saved.proof.at)), Role::Dim),
+        Some(saved) => (format::brief_span(scene.now.duration_since(saved.proof.at)), Role::Plain),
+        None if rows::may_hold_results(known) => (scene.look.language.word(Word::Never).to_owned(), Role::Dim),
+        None => (scene.look.glyphs.dash.to_owned(), Role::Dim),
+    };
+    paint.right(column.x, y, column.width, &text, role);
+}
+
 fn rate_role(known: &Known<Instance>, scene: &Scene, old: bool) -> Role {
     let bright = scene.state.world.bright.get(&known.identity);
     if bright.is_some_and(|since| scene.now.duration_since(*since) < BRIGHT) {
@@ -319,294 +361,4 @@ fn spent(paint: &mut Paint, scene: &Scene, columns: &Columns, y: u16, known: &Kn
         let text = format!("{}{more}", format::sums(sums, scene).replacen(first.trim(), "", 1));
         paint.right(column.x, y, column.width, &text, role);
     }
-}
-
-/// What will happen to a row by itself, the most urgent first.
-fn next(scene: &Scene, columns: &Columns, known: &Known<Instance>) -> Runs {
-    let language = scene.look.language;
-    if let Some(operation) = scene.operation(&known.identity) {
-        return vec![step(scene, operation)];
-    }
-    if let Some(operation) = scene.confirmed(&known.identity) {
-        let text = language.phrase(&Phrase::Confirmed { action: operation.action });
-        return vec![run(format!("{} {text}", scene.look.glyphs.done), Role::Good)];
-    }
-    if let Some(gone) = known.gone_at {
-        return vec![dim(language.phrase(&Phrase::GoneSince { age: &scene.since(gone) }))];
-    }
-    if let Some(missing) = known.missing_since {
-        let text = language.phrase(&Phrase::MissingSince { age: &scene.since(missing) });
-        return vec![run(text, Role::Urgent)];
-    }
-    let alarms = scene.state.world.alarms(known);
-    let remarked = known
-        .row
-        .remarks
-        .iter()
-        .find(|remark| matches!(remark, Remark::Outbid | Remark::BootFailed | Remark::StartQueued))
-        .map(|remark| run(language.remark_short(*remark), remark_role(*remark)));
-    let mut runs: Runs = alarms.iter().map(|alarm| run(usage::alarm_words(scene, alarm), Role::Urgent)).collect();
-    runs.extend(remarked);
-    if known.phase() == Phase::Unreachable && alarms.is_empty() {
-        runs.extend(usage::unreached(scene, known));
-    }
-    // Where no curve gives room to it.
-    let late = scene.usage(known).filter(|usage| !columns.spark && !usage.is_fresh(scene.now));
-    if let Some(late) = late {
-        runs.push(dim(language.of_use(OfUse::Old { age: &scene.since(late.as_of) })));
-    }
-    if let Some(ends) = known.row.ends_at {
-        runs.push(plain(language.phrase(&Phrase::Ends { at: &scene.moment(ends) })));
-    }
-    match known.row.market {
-        Market::Reserved { until: Some(until) } => {
-            runs.push(dim(language.phrase(&Phrase::ReservedTo { at: &scene.moment(until) })));
-        }
-        Market::Reserved { until: None } => runs.push(dim(language.word(Word::Reserved))),
-        Market::Spot if runs.is_empty() && known.phase() == Phase::Running => {
-            runs.push(dim(language.word(Word::ReclaimAnyTime)));
-        }
-        Market::Spot | Market::OnDemand => {}
-    }
-    if runs.is_empty()
-        && let Some(note) =
-            known.row.note.as_deref().filter(|_| !matches!(known.row.phase, Phase::Running | Phase::Stopped))
-    {
-        runs.push(dim(note));
-    }
-    join(scene, runs)
-}
-
-/// What a remark means for the person.
-pub fn remark_role(remark: Remark) -> Role {
-    match remark {
-        Remark::Outbid | Remark::BootFailed => Role::Urgent,
-        Remark::StartQueued => Role::Waste,
-        Remark::NoGpus | Remark::Locked | Remark::NothingSurvivesStop | Remark::StartTimeUnknown | Remark::NoApi => {
-            Role::Plain
-        }
-    }
-}
-
-/// Puts separators between the parts.
-fn join(scene: &Scene, parts: Runs) -> Runs {
-    let mut out = Runs::new();
-    for part in parts {
-        if !out.is_empty() {
-            out.push(dim(scene.look.language.word(Word::Comma)));
-        }
-        out.push(part);
-    }
-    out
-}
-
-/// A joined line without the parts that would be cut inside a figure: half a date says nothing.
-pub fn whole_parts(scene: &Scene, mut runs: Runs, cells: u16, between: Word) -> Runs {
-    let whole = runs_width(&runs);
-    let comma = scene.look.language.word(between);
-    let mark = scene.look.glyphs.ellipsis;
-    while whole > cells
-        && runs.last().is_some_and(|run| run.text.contains(|c: char| c.is_ascii_digit()))
-        && let Some(at) = runs.iter().rposition(|run| run.text == comma)
-    {
-        runs.truncate(at);
-        if runs_width(&runs) + format::width(comma) + format::width(mark) <= cells {
-            runs.push(dim(format!("{comma}{mark}")));
-            break;
-        }
-    }
-    runs
-}
-
-/// Where an action is, in the words of a row.
-pub fn step(scene: &Scene, operation: &Operation) -> Run {
-    let language = scene.look.language;
-    let role = match &operation.step {
-        Step::Overdue { .. } => Role::Urgent,
-        Step::Confirming { doubt: Some(_), .. } | Step::Verifying { .. } | Step::Waiting { .. } => Role::Waste,
-        _ => Role::Accent,
-    };
-    run(language.phrase(&Phrase::Step { operation, now: scene.now, undo: &scene.key_of(Meaning::TakeBack) }), role)
-}
-
-fn age_first(scene: &Scene, known: &Known<Instance>, next: &mut Runs) {
-    let as_of = scene.account(&known.identity.account).and_then(|account| account.as_of);
-    let Some(as_of) = as_of else { return };
-    let age = plain(scene.look.language.phrase(&Phrase::Old { age: &scene.since(as_of) }));
-    let rest = std::mem::take(next);
-    next.push(age);
-    if !rest.is_empty() {
-        next.push(dim(scene.look.language.word(Word::Comma)));
-        next.extend(rest);
-    }
-}
-
-fn group(paint: &mut Paint, scene: &Scene, columns: &Columns, area: Rect, y: u16, key: &GroupKey, here: bool) {
-    let (view, glyphs, language) = (&scene.state.view.fleet, scene.look.glyphs, scene.look.language);
-    let folded = view.folded.contains(key);
-    let fold = if folded { glyphs.folded } else { glyphs.open };
-    paint.text(area.x + 2, y, 1, fold, if here { Role::Accent } else { Role::Dim });
-    let sum = view.sums.get(key).cloned().unwrap_or_default();
-    let mut title: Runs = vec![
-        run(group_title(scene, key), if here { Role::Here } else { Role::Strong }),
-        dim(format!("  {}", sum.rows)),
-    ];
-    match key {
-        GroupKey::Account(account) => title.extend(freshness(scene, account)),
-        _ => title.extend(oldest(scene, &sum.accounts)),
-    }
-    if folded && sum.attention > 0 {
-        title.push(run(format!("   {} {}", glyphs.needs_you, sum.attention), Role::Urgent));
-    }
-    let first = scene.currency();
-    let waste = format::burn(&sum.totals.waste, first, scene.look)
-        .map(|rate| run(language.phrase(&Phrase::Wasting { rate: &rate }), Role::Waste));
-    let room = if sum.rows > 0 { columns.rate.x } else { columns.next.x }.saturating_sub(area.x + 4);
-    let end = paint.runs(area.x + 4, y, room.saturating_sub(1), &title);
-    if let Some(waste) = waste {
-        // Only where it does not touch the title.
-        let left = columns.rate.x.saturating_sub(end + 2);
-        if format::width(&waste.text) < left {
-            paint.runs_right(end + 2, y, left.saturating_sub(1), &[waste]);
-        }
-    }
-    if sum.rows > 0 {
-        let total = Rates {
-            lines: sum
-                .totals
-                .upper
-                .rates()
-                .iter()
-                .map(|rate| providers::model::RateLine {
-                    component: providers::model::Component::Other,
-                    rate: *rate,
-                    estimated: sum.totals.estimated,
-                    certain: sum.totals.burn.of(rate.currency) == *rate,
-                })
-                .collect(),
-            complete: !sum.totals.incomplete,
-        };
-        rate_cell(paint, scene, columns.rate, y, &total, if here { Role::Here } else { Role::Strong });
-    }
-    let money = match key {
-        GroupKey::Account(account) => account_money(scene, account),
-        GroupKey::Provider(provider) => provider_money(scene, provider),
-        GroupKey::Project(_) | GroupKey::Market(_) => Vec::new(),
-    };
-    let prepaid = format::burn(&sum.totals.prepaid, first, scene.look)
-        .map(|rate| dim(language.phrase(&Phrase::Prepaid { rate: &rate })));
-    let cells = area.right().saturating_sub(columns.next.x + 1);
-    paint.runs(columns.next.x, y, cells, &longest(prepaid, money, cells));
-}
-
-/// The first way to say it that has room, after what is prepaid where that has room too. Money is never cut: none
-/// of it is shown where not even the shortest has room.
-fn longest(prepaid: Option<Run>, ways: Vec<Runs>, cells: u16) -> Runs {
-    let with = |way: &Runs| match &prepaid {
-        Some(prepaid) if way.is_empty() => vec![prepaid.clone()],
-        Some(prepaid) => [vec![prepaid.clone(), dim("   ")], way.clone()].concat(),
-        None => way.clone(),
-    };
-    let fits = |runs: &Runs| runs_width(runs) <= cells;
-    let found = ways.iter().map(with).find(fits).or_else(|| ways.iter().find(|way| fits(way)).cloned());
-    found.or_else(|| Some(prepaid.into_iter().collect()).filter(fits)).unwrap_or_default()
-}
-
-/// What is left on an account and how long it lasts, in ever fewer cells.
-fn account_money(scene: &Scene, name: &AccountName) -> Vec<Runs> {
-    let left = balance(scene, name);
-    let Some(account) = scene.account(name).filter(|_| !left.is_empty()) else { return Vec::new() };
-    let bare = account.balance.as_ref().map(|balance| format::money(balance.value.cash, scene.look.glyphs));
-    let bare: Runs = bare.into_iter().map(|money| run(money, left[0].role)).collect();
-    let Some(runway) = runway::runway(&scene.state.world.fleet, account) else { return vec![left, bare] };
-    let comma = dim(scene.look.language.word(Word::Comma));
-    let briefly = |money: &Run| vec![money.clone(), comma.clone(), header::lasts_briefly(scene, &runway)];
-    let full = [left.clone(), vec![dim("   "), header::lasts(scene, &runway)]].concat();
-    vec![full, briefly(&left[0]), briefly(&bare[0]), bare]
-}
-
-/// What is left on all accounts of a provider; nothing where one of them does not tell.
-fn provider_money(scene: &Scene, provider: &ProviderName) -> Vec<Runs> {
-    let accounts = scene.state.world.fleet.accounts.iter().filter(|account| account.provider == *provider);
-    let balances: Option<Vec<Money>> =
-        accounts.map(|account| account.balance.as_ref().map(|balance| balance.value.cash)).collect();
-    let Some(balances) = balances else { return Vec::new() };
-    let mut sums: Vec<Money> = Vec::new();
-    for cash in balances {
-        match sums.iter_mut().find(|sum| sum.currency == cash.currency) {
-            Some(sum) => sum.amount += cash.amount,
-            None => sums.push(cash),
-        }
-    }
-    let told: Vec<String> = sums.into_iter().map(|sum| format::money(sum, scene.look.glyphs)).collect();
-    let told = told.join(" + ");
-    if told.is_empty() {
-        return Vec::new();
-    }
-    vec![vec![plain(scene.look.language.phrase(&Phrase::Left { money: &told }))], vec![plain(told)]]
-}
-
-/// How old the oldest figures of a group are, when some of them are not of now.
-fn oldest(scene: &Scene, accounts: &[AccountName]) -> Runs {
-    let stale = accounts.iter().filter(|name| scene.is_old(name));
-    let oldest = stale.min_by_key(|name| scene.account(name).and_then(|account| account.as_of));
-    oldest.map(|name| freshness(scene, name)).unwrap_or_default()
-}
-
-/// What a group has in common, in words.
-pub fn group_title(scene: &Scene, key: &GroupKey) -> String {
-    let language = scene.look.language;
-    match key {
-        GroupKey::Account(account) => scene.account_title(account),
-        GroupKey::Provider(provider) => provider.to_string(),
-        GroupKey::Project(Some(project)) => project.clone(),
-        GroupKey::Project(None) => language.word(Word::NoProject).to_owned(),
-        GroupKey::Market(market) => language.market(*market).to_owned(),
-    }
-}
-
-/// How old an account's figures are, and what keeps them from being newer.
-pub fn freshness(scene: &Scene, name: &AccountName) -> Runs {
-    let language = scene.look.language;
-    let Some(account) = scene.account(name) else { return Runs::new() };
-    let mut runs = Runs::new();
-    let age = account.as_of.map(|as_of| scene.since(as_of));
-    let word = |freshness| language.freshness(freshness);
-    let freshness = scene.freshness(name);
-    let text = match (freshness, age) {
-        (Freshness::Fresh, Some(age)) => (language.phrase(&Phrase::Ago { age: &age }), Role::Dim),
-        (Freshness::Never, _) | (_, None) => (word(Freshness::Never).to_owned(), Role::Dim),
-        (Freshness::Partial, Some(age)) => (format!("{} {age}", word(freshness)), Role::Plain),
-        (Freshness::Stale, Some(age)) => (format!("{} {age}", word(freshness)), Role::Plain),
-        (Freshness::Failed, Some(age)) => (format!("{} {age}", word(freshness)), Role::Urgent),
-    };
-    runs.push(run(format!("   {}", text.0), text.1));
-    if let Some(asked) = account.pacing.in_flight
-        && scene.now.duration_since(asked).as_secs() >= ASKING_LONG
-    {
-        runs.push(dim(format!("   {}", language.phrase(&Phrase::AskingFor { age: &scene.since(asked) }))));
-    }
-    if account.read_only {
-        runs.push(run(format!("   {}", language.word(Word::ReadOnlyAccount)), Role::Accent));
-    }
-    runs
-}
-
-/// What is left on an account.
-pub fn balance(scene: &Scene, name: &AccountName) -> Runs {
-    let language = scene.look.language;
-    let Some(balance) = scene.account(name).and_then(|account| account.balance.as_ref()) else { return Runs::new() };
-    let cash = balance.value.cash;
-    let role = if cash.amount.is_sign_negative() && !cash.amount.is_zero() { Role::Urgent } else { Role::Plain };
-    let mut runs = vec![run(language.phrase(&Phrase::Left { money: &format::money(cash, scene.look.glyphs) }), role)];
-    if let Some(voucher) = balance.value.voucher.filter(|voucher| !voucher.amount.is_zero()) {
-        let text = language.phrase(&Phrase::Voucher { money: &format::money(voucher, scene.look.glyphs) });
-        runs.push(dim(format!(" + {text}")));
-    }
-    let old = scene.now.duration_since(balance.as_of).as_secs() > 300;
-    if old {
-        let as_of = language.phrase(&Phrase::Old { age: &scene.since(balance.as_of) });
-        runs.push(dim(format!("  {as_of}")));
-    }
-    runs
 }

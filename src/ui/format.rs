@@ -317,6 +317,28 @@ pub fn flow(bytes_per_second: f64) -> String {
     if figure < 9.95 && unit != "kB/s" { format!("{figure:.1} {unit}") } else { format!("{figure:.0} {unit}") }
 }
 
+/// Bytes in the unit that suits them, as disks and networks count: `820 kB`, `7.2 MB`, `12.4 GB`.
+pub fn bytes(bytes: u64) -> String {
+    let (by, unit) = byte_unit(bytes);
+    format!("{} {unit}", bytes_by(bytes, by))
+}
+
+/// So much of a whole, in the unit of the whole: `7.2`.
+pub fn bytes_of(part: u64, whole: u64) -> String {
+    bytes_by(part, byte_unit(whole).0)
+}
+
+fn byte_unit(bytes: u64) -> (u64, &'static str) {
+    let units = [(1_000_000_000_000, "TB"), (1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")];
+    // What would be rounded up to a thousand has the next one.
+    units.into_iter().find(|(by, _)| bytes >= by - by / 20_000).unwrap_or((1, "B"))
+}
+
+fn bytes_by(bytes: u64, by: u64) -> String {
+    let figure = bytes as f64 / by as f64;
+    if by == 1 || figure >= 99.95 { format!("{figure:.0}") } else { format!("{figure:.1}") }
+}
+
 /// A share of 0.0 to 1.0: `97 %`.
 pub fn percent(share: f64) -> String {
     if share.is_finite() { format!("{:.0} %", (share * 100.0).clamp(0.0, 999.0)) } else { "? %".to_owned() }
@@ -369,6 +391,26 @@ mod tests {
     #[case("1234567", "1,234,567.00")]
     fn hourly_amounts_keep_their_small_change(#[case] amount: &str, #[case] expected: &str) {
         assert_eq!(hourly(dec(amount)), expected);
+    }
+
+    #[rstest]
+    #[case(0, "0 B")]
+    #[case(999, "999 B")]
+    #[case(1_000, "1.0 kB")]
+    #[case(999_940, "1000 kB")]
+    #[case(999_960, "1.0 MB")]
+    #[case(7_240_000, "7.2 MB")]
+    #[case(12_400_000_000, "12.4 GB")]
+    #[case(412_000_000_000, "412 GB")]
+    #[case(u64::MAX, "18446744 TB")]
+    fn bytes_have_the_unit_that_suits_them(#[case] count: u64, #[case] expected: &str) {
+        assert_eq!(bytes(count), expected);
+    }
+
+    #[test]
+    fn a_part_has_the_unit_of_its_whole() {
+        assert_eq!(bytes_of(720_000_000, 12_400_000_000), "0.7");
+        assert_eq!(bytes_of(0, 0), "0");
     }
 
     #[rstest]

@@ -25,6 +25,7 @@ pub mod plain;
 mod plan;
 mod popup;
 mod problem;
+mod saving;
 mod scene;
 mod spend;
 mod storage;
@@ -34,6 +35,8 @@ mod usage;
 
 #[cfg(test)]
 mod budget_tests;
+#[cfg(test)]
+mod saving_tests;
 #[cfg(test)]
 mod spend_tests;
 #[cfg(test)]

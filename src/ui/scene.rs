@@ -17,9 +17,10 @@ use crate::app::keymap::{Place, key_name};
 use crate::app::message::Msg;
 use crate::app::rows;
 use crate::app::state::State;
+use crate::rules::checkpoint::{Recipe, can_be_read};
 use crate::rules::fleet::{Account, Freshness, Known};
 use crate::rules::memory::Collector;
-use crate::rules::plan::{Hindrance, barred};
+use crate::rules::plan::{Hindrance, barred, recipe_for};
 use crate::rules::saga::{Operation, Outcome, Step};
 use crate::rules::usage::{Idleness, Verdict};
 
@@ -173,6 +174,9 @@ impl<'a> Scene<'a> {
     /// The sign of a row's phase in its colour.
     pub fn phase_sign(&self, known: &Known<Instance>) -> Run {
         let phase = self.phase(known);
+        if self.operation(&known.identity).is_some_and(Operation::is_saving) {
+            return run(self.look.glyphs.under_way, Role::Accent);
+        }
         let role = match phase {
             Phase::Failed | Phase::Unreachable | Phase::Reclaimed | Phase::Unknown => Role::Urgent,
             Phase::Stopping | Phase::Releasing | Phase::Provisioning => Role::Accent,
@@ -213,6 +217,19 @@ impl<'a> Scene<'a> {
             Offer::Yes(_) => None,
             Offer::No(refusal) => Some(Hindrance::Provider(refusal)),
         })
+    }
+
+    /// What of an instance would be brought to safety by the config; else why nothing can be.
+    pub fn recipe(&self, known: &Known<Instance>) -> Result<&'a Recipe, Hindrance> {
+        let world = &self.state.world;
+        let provider = self.account(&known.identity.account).map(|account| &account.provider);
+        let rule = provider.and_then(|provider| recipe_for(world.basis(&[], self.now), provider, &known.identity));
+        match rule {
+            _ if !can_be_read(known.phase()) => Err(Hindrance::CannotBeRead),
+            None => Err(Hindrance::NoRecipe),
+            Some(_) if !known.row.ssh.as_ref().is_some_and(|endpoint| endpoint.direct) => Err(Hindrance::NoAddress),
+            Some(rule) => Ok(&rule.recipe),
+        }
     }
 
     /// Another program collects and acts: nothing is begun from here.

@@ -546,7 +546,7 @@ fn wide_names_leave_the_columns_where_they_are() {
         .collect();
     let count = rows.len() as u16;
     story.poll("team", rows);
-    for (width, gpu_x) in [(80, 23), (120, 23)] {
+    for (width, gpu_x) in [(80, 22), (120, 22)] {
         let (buffer, _) = story.paint(width, 30, &look(Language::English));
         for y in 3..3 + count {
             assert_eq!(buffer[(gpu_x, y)].symbol(), "1", "row {y} at {width} columns\n{}", text_of(&buffer));

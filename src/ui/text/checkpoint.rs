@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::Language;
+use super::{Language, OfSaving};
 use crate::rules::checkpoint::{Method, Progress, Proof, Recipe, Stage, Trouble, Which};
 use crate::ui::format;
 
@@ -126,18 +126,10 @@ impl Language {
                 Language::Chinese => format!("{seconds} 秒后重试复制"),
             };
         }
-        let [english, chinese] = match stage {
-            Stage::Prepare => ["preparing to copy", "准备复制"],
-            Stage::Copy => ["copying", "复制中"],
-            Stage::Verify => ["checking the copy", "校验中"],
-        };
-        let word = match self {
-            Language::English => english,
-            Language::Chinese => chinese,
-        };
+        let word = self.of_saving(&OfSaving::At(stage));
         match progress.done.saturating_mul(100).checked_div(progress.bytes) {
             Some(percent) if stage != Stage::Prepare => format!("{word} {percent} %"),
-            _ => word.to_owned(),
+            _ => word,
         }
     }
 }

@@ -48,6 +48,8 @@ words! {
     NotYet,
     /// After the currency's sign and a stroke.
     PerHour,
+    /// Over the age of the last verified copy, in at most five cells.
+    Saved,
     Next,
     Account,
     Project,

@@ -1,0 +1,174 @@
+//! Checkpoints on the screen: offered by plans, under way, made; and leaving meanwhile.
+
+use jiff::SignedDuration;
+use providers::model::{Instance, Market, SshEndpoint};
+use rstest::rstest;
+
+use super::glyphs::ASCII;
+use super::look::Look;
+use super::testing::*;
+use super::tests::check;
+use super::text::Language;
+use super::theme::{Background, Colours, Theme};
+use crate::app::action::Code;
+use crate::app::event::WorldEvent;
+use crate::rules::budgets::Scope;
+use crate::rules::checkpoint::{
+    CommandProof, KeepRule, Method, Progress, Proof, QUIET, Recipe, RecipeRule, Told, Trouble,
+};
+use crate::rules::plan::Confirmation;
+use crate::rules::saga::OpId;
+use crate::rules::streams;
+
+const GB: u64 = 1_000_000_000;
+
+fn recipe(paths: &[&str], method: Method) -> Recipe {
+    let paths = paths.iter().map(|path| (*path).to_owned()).collect();
+    Recipe { name: "results".to_owned(), paths, method, prepare: None, quiet: QUIET }
+}
+
+fn reached(mut row: Instance, host: &str) -> Instance {
+    row.ssh = SshEndpoint::new("root", host, 22, true);
+    row
+}
+
+/// Three machines: a spot one and a large one with results to keep, and one whose address nobody knows.
+fn rows(story: &Story) -> Vec<Instance> {
+    let now = story.now;
+    let mut art = instance("14382011", "sd-lora", "RTX 4090", 1, usd("0.41"), usd("0.005"));
+    art.market = Market::Spot;
+    let large = instance("7xk2p0", "llama-ft", "H100 SXM", 8, usd("21.47"), usd("0.08"));
+    let hidden = instance("c0ffee01", "eval", "A10", 1, usd("0.75"), usd("0"));
+    vec![
+        reached(busy(art, 0.0, 2, now), "203.0.113.7"),
+        reached(busy(large, 0.97, 74, now), "203.0.113.8"),
+        busy(hidden, 0.4, 8, now),
+    ]
+}
+
+fn fleet_without_recipe() -> Story {
+    let mut story = Story::over(&["vast/me"]);
+    let rows = rows(&story);
+    story.poll("me", rows).wait(4);
+    story
+}
+
+fn fleet_with(recipe: Recipe) -> Story {
+    let mut story = fleet_without_recipe();
+    let rule = RecipeRule { recipe, scope: Scope::default(), every: None, keep: KeepRule::default() };
+    story.state.world.recipes = vec![rule];
+    story
+}
+
+fn fleet() -> Story {
+    fleet_with(recipe(&["/workspace/out", "/data/logs"], Method::Copy { to: "/home/ana/checkpoints".to_owned() }))
+}
+
+/// What is told of the checkpoint on this row.
+fn told(story: &mut Story, name: &str, told: Told) {
+    let (op, number) = under_way(story, name);
+    story.world(WorldEvent::Saving { op, number, told });
+}
+
+fn under_way(story: &Story, name: &str) -> (OpId, u64) {
+    let mut all = story.state.world.under_way();
+    let operation = all.find(|operation| operation.target.name == name).expect("something is under way");
+    (operation.id, operation.saving.as_ref().expect("it has a checkpoint").number())
+}
+
+fn so_far(done: u64) -> Progress {
+    Progress { files: 34, bytes: 12_400_000_000, done, rate: (done > 0).then_some(41_000_000) }
+}
+
+fn copying() -> Story {
+    let mut story = fleet();
+    story.at("sd-lora").press("RR").wait(4);
+    told(&mut story, "sd-lora", Told::Done(so_far(0)));
+    story.wait(160);
+    told(&mut story, "sd-lora", Told::Sign(so_far(7_200_000_000)));
+    story
+}
+
+fn proof(story: &Story) -> Proof {
+    let folder = "/home/ana/checkpoints/vast-me/sd-lora-14382011/20261130T100005Z";
+    Proof {
+        at: story.now,
+        files: 34,
+        bytes: 12_400_000_000,
+        left_out: 0,
+        place: folder.to_owned(),
+        manifest: "ab".to_owned(),
+    }
+}
+
+/// A checkpoint without anything after it, three quarters of an hour ago.
+fn saved() -> Story {
+    let mut story = fleet();
+    story.at("sd-lora").press("c").wait(4);
+    told(&mut story, "sd-lora", Told::Done(so_far(0)));
+    story.wait(300);
+    told(&mut story, "sd-lora", Told::Done(so_far(12_400_000_000)));
+    story.wait(60);
+    let proof = proof(&story);
+    told(&mut story, "sd-lora", Told::Verified(proof));
+    story.now += SignedDuration::from_mins(45);
+    let rows = rows(&story);
+    story.poll("me", rows).wait(9);
+    story
+}
+
+#[test]
+fn a_checkpoint_under_way() {
+    let sizes = [(60, 16), (80, 24), (120, 30), (200, 50)];
+    check("saving_copy", &sizes, copying);
+    check("saving_verify", &[(80, 24)], || {
+        let mut story = copying();
+        told(&mut story, "sd-lora", Told::Done(so_far(12_400_000_000)));
+        story.wait(3);
+        told(&mut story, "sd-lora", Told::Sign(so_far(3_100_000_000)));
+        story
+    });
+    check("saving_again", &[(80, 24), (120, 30)], || {
+        let mut story = copying();
+        told(&mut story, "sd-lora", Told::Failed(Trouble::Link(streams::Trouble::Ended)));
+        story.wait(1);
+        story
+    });
+    check("saving_lapsed", &[(80, 24)], || {
+        let mut story = copying();
+        story.now += SignedDuration::from_hours(8);
+        let rows = rows(&story);
+        story.poll("me", rows).wait(1);
+        story
+    });
+    check("saving_several", &[(80, 24), (120, 30)], || {
+        let mut story = copying();
+        story.at("llama-ft").press("c").wait(2);
+        story
+    });
+    check("saving_activity", &[(80, 24), (200, 50)], || {
+        let mut story = copying();
+        story.press("6").wait(1);
+        story
+    });
+}
+
+#[test]
+fn a_checkpoint_that_was_made() {
+    check("saved_row", &[(80, 24), (120, 30), (200, 50)], || {
+        let mut story = saved();
+        story.at("sd-lora");
+        story
+    });
+    check("saved_activity", &[(80, 24)], || {
+        let mut story = saved();
+        story.press("6").wait(1);
+        story
+    });
+    check("not_saved_activity", &[(80, 24)], || {
+        let mut story = copying();
+        told(&mut story, "sd-lora", Told::Failed(Trouble::NoRoom { need: 13 * GB, free: 2 * GB }));
+        story.press("6").wait(9);
+        story
+    });
+}
