@@ -3,6 +3,7 @@
 //! Whoever performs it (`runtime::checkpoint`) does one stage at a time and says how it went; `rules::saga` decides what
 //! follows. Nothing here trusts the success of a command: a copy is one once both sides agree.
 
+pub mod proposals;
 mod trouble;
 
 use jiff::{SignedDuration, Timestamp};
