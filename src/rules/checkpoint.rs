@@ -7,6 +7,7 @@ pub mod listing;
 pub mod manifest;
 pub mod mounts;
 pub mod script;
+pub mod proposals;
 mod trouble;
 
 use jiff::{SignedDuration, Timestamp};
