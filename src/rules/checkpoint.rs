@@ -6,8 +6,8 @@
 pub mod listing;
 pub mod manifest;
 pub mod mounts;
-pub mod script;
 pub mod proposals;
+pub mod script;
 mod trouble;
 
 use jiff::{SignedDuration, Timestamp};

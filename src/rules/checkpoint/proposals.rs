@@ -13,9 +13,8 @@ use serde::{Deserialize, Serialize};
 /// Where results are looked for, beside the folders that processes work in.
 const ROOTS: [&str; 6] = ["workspace", "root", "home", "data", "mnt", "opt"];
 /// What is there belongs to the system: a process that works there keeps its results elsewhere.
-const SYSTEM: [&str; 14] = [
-    "bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "libx32", "proc", "run", "sbin", "sys", "usr", "var",
-];
+const SYSTEM: [&str; 14] =
+    ["bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "libx32", "proc", "run", "sbin", "sys", "usr", "var"];
 /// So many are shown, and so many of them because somebody works there.
 const MOST: usize = 7;
 const MOST_WORKING: usize = 2;
