@@ -6,6 +6,7 @@
 pub mod listing;
 pub mod manifest;
 pub mod mounts;
+pub mod rsync;
 pub mod script;
 mod trouble;
 
