@@ -7,6 +7,7 @@ pub mod listing;
 pub mod manifest;
 pub mod mounts;
 pub mod proposals;
+pub mod rsync;
 pub mod script;
 mod trouble;
 
