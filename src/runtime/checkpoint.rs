@@ -3,6 +3,7 @@
 mod command;
 mod copy;
 mod meter;
+mod proposals;
 mod remote;
 mod store;
 mod survey;
