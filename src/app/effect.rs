@@ -132,6 +132,17 @@ pub enum Effect {
         budget: Box<Budget>,
         of: Option<String>,
     },
+    /// See what of a machine may be worth a checkpoint.
+    LookForPaths {
+        identity: Identity,
+        target: Target,
+    },
+    /// See how much a path on a machine holds.
+    MeasurePath {
+        identity: Identity,
+        target: Target,
+        path: String,
+    },
     /// Ring the terminal's bell.
     Bell,
     /// Write down how this screen was set up.

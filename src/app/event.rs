@@ -11,6 +11,7 @@ use crate::app::action::{Key, Mouse};
 use crate::rules::alerts::{Alert, Topic};
 use crate::rules::budgets::Budget;
 use crate::rules::checkpoint;
+use crate::rules::checkpoint::proposals::{Proposal, Size};
 use crate::rules::dispatch::{Delivery, Message};
 use crate::rules::fleet::Trouble;
 use crate::rules::memory::{Collector, LedgerNotice, Memory, Owner};
@@ -210,6 +211,17 @@ pub enum ViewEvent {
         /// The one in whose place it stands.
         of: Option<String>,
         ended: Result<(), String>,
+    },
+    /// What of a machine may be worth a checkpoint, or why nobody could look.
+    PathsFound {
+        identity: Identity,
+        found: Result<Vec<Proposal>, checkpoint::Trouble>,
+    },
+    /// How much a path on a machine holds.
+    PathMeasured {
+        identity: Identity,
+        path: String,
+        size: Size,
     },
     /// Whoever had the terminal has given it back: what went wrong, if anything did.
     Returned {

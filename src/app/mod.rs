@@ -18,6 +18,7 @@ pub mod palette;
 pub mod preferences;
 pub mod ranges;
 pub mod rows;
+pub mod save_form;
 pub mod shelf;
 pub mod spend;
 pub mod spending;

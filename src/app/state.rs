@@ -1,6 +1,7 @@
 //! The state: `world` is what the collector knows, `view` is one screen's own.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
@@ -22,6 +23,7 @@ use super::palette::Palette;
 use super::preferences::Preferences;
 use super::ranges::RangeChoice;
 use super::rows;
+use super::save_form::{At, SaveForm};
 use super::shelf::Shelf;
 use super::spend::SpendView;
 use super::spending::Spending;
@@ -217,6 +219,8 @@ pub struct Fixed {
     pub exchange: Exchange,
     /// Sections of the config that this version does not act on, and the like.
     pub notices: Vec<String>,
+    /// The person's own folder; `None` where the system knows none.
+    pub home: Option<PathBuf>,
     /// Where the config would be, for people who have none.
     pub config_path: String,
     pub keys: Bindings,
@@ -235,6 +239,7 @@ impl Default for Fixed {
             currency: Currency::USD,
             exchange: Exchange::default(),
             notices: Vec::new(),
+            home: None,
             config_path: String::new(),
             keys: Bindings::default(),
             sentences: BTreeMap::new(),
@@ -477,6 +482,8 @@ pub enum Modal {
     Snooze(SnoozeChoice),
     /// A budget that is being made or changed.
     Budget(Box<BudgetForm>),
+    /// What of a machine is to be brought to safety.
+    Save(Box<SaveForm>),
     /// Leaving while actions are under way.
     Leave,
 }
@@ -596,6 +603,10 @@ pub enum Listener {
     AlertsPopup,
     Snooze,
     BudgetForm,
+    /// The form of a checkpoint: paths that are taken in or left out.
+    SaveForm,
+    /// One of its fields.
+    SaveField,
     Leave,
 }
 
@@ -609,6 +620,7 @@ impl Listener {
                 | Listener::Form
                 | Listener::RangeField
                 | Listener::BudgetForm
+                | Listener::SaveField
                 | Listener::HostKey
         )
     }
@@ -637,6 +649,8 @@ impl View {
             Some(Modal::Alerts(_)) => Listener::AlertsPopup,
             Some(Modal::Snooze(_)) => Listener::Snooze,
             Some(Modal::Budget(_)) => Listener::BudgetForm,
+            Some(Modal::Save(form)) if matches!(form.at, At::Choice(_)) => Listener::SaveForm,
+            Some(Modal::Save(_)) => Listener::SaveField,
             Some(Modal::Leave) => Listener::Leave,
         }
     }

@@ -12,6 +12,7 @@ mod keys;
 mod mouse;
 mod popup;
 mod reach;
+mod save_form;
 mod spend;
 mod usage;
 mod view;

@@ -138,6 +138,7 @@ impl Setup {
             currency: self.config.currency,
             exchange: self.config.exchange(),
             notices: self.notices.clone(),
+            home: config::home(),
             config_path: self.places.config_file.display().to_string(),
             keys: self.keys()?,
             sentences: text::sentences(self.language),

@@ -1,6 +1,6 @@
 //! `[[checkpoint]]`: what of which machines is brought to safety, how, and how often.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use jiff::SignedDuration;
 
@@ -8,6 +8,7 @@ use super::budget::scope;
 use super::check::Names;
 use super::file::{Node, Section, quote};
 use crate::rules::budgets::Scope;
+use crate::rules::checkpoint::paths::{NoPath, of_ours, on_machine};
 use crate::rules::checkpoint::{CommandProof, KeepRule, Method, QUIET, Recipe, RecipeRule};
 
 pub(super) const CHECKPOINT: &[&str] =
@@ -58,17 +59,12 @@ fn path(node: &Node<'_>) -> Option<String> {
 
 /// A path on a machine that can be brought to safety, in its plain form; else what is wrong with it.
 pub fn machine_path(text: &str) -> Result<String, &'static str> {
-    if !text.starts_with('/') {
-        Err("is no absolute path on the instance")
-    } else if text.contains(['\n', '\0']) {
-        Err("holds a line break")
-    } else if text.split('/').any(|part| matches!(part, "." | "..")) {
-        Err("holds `.` or `..`; write where it leads")
-    } else if text.trim_matches('/').is_empty() {
-        Err("is the whole disk; name what is worth keeping")
-    } else {
-        Ok(format!("/{}", text.split('/').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("/")))
-    }
+    on_machine(text).map_err(|wrong| match wrong {
+        NoPath::NotAbsolute => "is no absolute path on the instance",
+        NoPath::LineBreak => "holds a line break",
+        NoPath::Dots => "holds `.` or `..`; write where it leads",
+        NoPath::WholeDisk => "is the whole disk; name what is worth keeping",
+    })
 }
 
 /// The method, with all that it needs and nothing that it does not.
@@ -107,12 +103,8 @@ fn method(section: &Section<'_>, home: Option<&Path>) -> Option<Method> {
 /// A folder of this machine; `~` is the person's own.
 fn folder(node: &Node<'_>, home: Option<&Path>) -> Option<String> {
     let text = node.text()?;
-    let path = match (text.strip_prefix('~'), home) {
-        (Some(rest), Some(home)) if rest.is_empty() || rest.starts_with('/') => home.join(rest.trim_start_matches('/')),
-        _ => PathBuf::from(text),
-    };
-    if path.is_absolute() {
-        return Some(path.to_string_lossy().into_owned());
+    if let Some(folder) = of_ours(text, home) {
+        return Some(folder);
     }
     node.refuse(format!("`{}` is no absolute folder of this machine, nor one below `~`", quote(text)));
     None

@@ -44,7 +44,7 @@ pub use checkpoint::machine_path;
 pub use file::Mistake;
 pub use keys::{KeyError, KeyErrorKind, KeySource};
 pub use language::{Language, UnknownLanguage};
-pub use places::{PlaceError, Places, PlatformFolders, open_private};
+pub use places::{PlaceError, Places, PlatformFolders, home, open_private};
 pub use write::save_budget;
 
 /// A config file with every key, its default and a sentence.

@@ -151,7 +151,7 @@ fn reason(error: &io::Error) -> String {
 }
 
 /// The person's home folder; `None` when the system knows none.
-pub(super) fn home() -> Option<PathBuf> {
+pub fn home() -> Option<PathBuf> {
     directories::BaseDirs::new().map(|folders| folders.home_dir().to_owned())
 }
 

@@ -6,6 +6,7 @@
 pub mod listing;
 pub mod manifest;
 pub mod mounts;
+pub mod paths;
 pub mod proposals;
 pub mod rsync;
 pub mod script;

@@ -4,6 +4,7 @@ mod check;
 mod command;
 mod copy;
 mod meter;
+mod proposals;
 mod remote;
 mod rsync;
 mod store;

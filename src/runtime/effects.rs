@@ -66,6 +66,8 @@ impl Performer {
             Effect::Assign(assignments) => self.keeper.assign(assignments),
             Effect::MarkWaste(markings) => self.keeper.mark_waste(markings),
             Effect::NoteUnwatched(accounts) => self.keeper.note_unwatched(accounts),
+            Effect::LookForPaths { identity, target } => self.copies.look_for_paths(identity, target),
+            Effect::MeasurePath { identity, target, path } => self.copies.measure_path(identity, target, path),
             Effect::AskSpend(question) => self.keeper.ask_spend(question),
             Effect::Rename { from, to } => self.keeper.rename(from, to),
             Effect::OpenStream { identity, number, target, pace, new_key } => {

@@ -25,6 +25,7 @@ pub mod plain;
 mod plan;
 mod popup;
 mod problem;
+mod save_form;
 mod saving;
 mod scene;
 mod spend;
@@ -153,6 +154,7 @@ fn screen(paint: &mut Paint, area: Rect, state: &State, now: Timestamp) -> Drawn
         Some(Modal::Alerts(popup)) => alerts::paint_popup(paint, &scene, room, popup),
         Some(Modal::Snooze(choice)) => alerts::paint_snooze(paint, &scene, room, choice),
         Some(Modal::Budget(form)) => return typing(budgets::paint_form(paint, &scene, room, form)),
+        Some(Modal::Save(form)) => return typing(save_form::paint(paint, &scene, room, form)),
         Some(Modal::Leave) => leave::paint(paint, &scene, room),
     }
     Drawn::default()

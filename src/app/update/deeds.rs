@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use providers::model::{Action as Deed, Identity, Phase, ResourceKind};
 
+use super::save_form;
 use super::view::{intend, say};
 use crate::app::effect::Effect;
 use crate::app::event::Intent;
@@ -11,7 +12,7 @@ use crate::app::message::Msg;
 use crate::app::rows;
 use crate::app::state::{Modal, Question, State};
 use crate::rules::memory::Collector;
-use crate::rules::plan::{self, Confirmation, Plan, SaveFirst};
+use crate::rules::plan::{self, Confirmation, Hindrance, Plan, SaveFirst};
 use crate::rules::saga::{Confirmed, OpId, confirm};
 use crate::rules::settings::Setting;
 
@@ -159,6 +160,10 @@ pub(super) fn propose_for(
     let bulk = asking == Asking::All;
     let plan = make_plan(state, Asked { action: deed, save: &save, bulk }, &asked, now);
     if plan.targets.is_empty() {
+        // Nothing says what of this one is to be brought to safety: whoever pointed at it is asked.
+        if let ([(identity, _, Hindrance::NoRecipe)], false) = (&plan.left_out[..], bulk) {
+            return save_form::open(state, deed, identity.clone(), now);
+        }
         if let Some((_, name, hindrance)) = plan.left_out.into_iter().next() {
             say(&mut state.view, Msg::LeftOut { name, action: deed, hindrance }, now);
         }

@@ -63,6 +63,8 @@ fn wheel(state: &mut State, by: i32) {
         | Listener::HostKey
         | Listener::Snooze
         | Listener::BudgetForm
+        | Listener::SaveForm
+        | Listener::SaveField
         | Listener::Leave => {}
     }
 }

@@ -5,7 +5,7 @@ use providers::model::{AccountName, Action as Deed, Identity};
 use tui_input::Input;
 
 use super::{
-    MESSAGE_STAYS, answer, budget_form, deeds, figures, keys, leave_now, mouse, reach, resort, windows, world,
+    MESSAGE_STAYS, answer, budget_form, deeds, figures, keys, leave_now, mouse, reach, resort, save_form, windows, world,
 };
 use crate::app::action::Action;
 use crate::app::effect::Effect;
@@ -55,6 +55,14 @@ pub fn update(state: &mut State, event: ViewEvent, now: Timestamp) -> Vec<Effect
         ViewEvent::TellTerminal { channel, text } => vec![Effect::TellTerminal { channel, text }],
         ViewEvent::NotAdded(error) => {
             say(&mut state.view, Msg::NotAdded { error }, now);
+            vec![]
+        }
+        ViewEvent::PathsFound { identity, found } => {
+            save_form::found(state, &identity, found);
+            vec![]
+        }
+        ViewEvent::PathMeasured { identity, path, size } => {
+            save_form::measured(state, &identity, &path, size);
             vec![]
         }
         ViewEvent::BudgetSaved { budget, of, ended } => budget_form::saved(state, *budget, of.as_deref(), ended, now),
