@@ -37,7 +37,7 @@ pub use super::language::Language;
 pub use alerts::{Sentence, Telling, alert_line, percent_of};
 pub use budgets::{OfAlerts, OfBudgets};
 pub use channel::channel_text;
-pub use saving::{OfSaving, SavingWord};
+pub use saving::OfSaving;
 pub use tables::{Below, Head};
 pub use usage::OfUse;
 pub use words::{Phrase, Word};
