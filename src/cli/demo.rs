@@ -1,11 +1,13 @@
 //! `rentop demo`: the screen over simulated providers. Reads no config, key or keyring, keeps its state in
-//! a temporary folder, and sends nothing beyond this machine.
+//! a temporary folder, copies of results included, and sends nothing beyond this machine. The folder goes with it.
 
 mod budgets;
 mod past;
+pub mod stand_in;
 mod worlds;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -35,7 +37,9 @@ pub fn run(common: &Common) -> Result<Exit, Stop> {
     let zone = Config::default().timezone;
     let rented = worlds::all(&SimClock::running(now, 1.0), &zone);
     let pasts = past::of_all(&rented, &rules(), now);
-    let config = Config::parse(&budgets::text(&pasts, now), &places.config_file).map_err(Stop::failed)?;
+    let copies = folder.path().join("copies");
+    let text = budgets::text(&pasts, now) + &checkpoint(&copies);
+    let config = Config::parse(&text, &places.config_file).map_err(Stop::failed)?;
     let config = Config { rules: rules(), ..config };
     remember(&rented, &pasts, zone, &places, now).map_err(Stop::failed)?;
     let servers = setup::runtime()?;
@@ -49,21 +53,45 @@ pub fn run(common: &Common) -> Result<Exit, Stop> {
             base_url: Some(simulator.url()),
             read_only: false,
             facts: BTreeMap::new(),
-            // Its machines have no address that is theirs.
+            // What its machines do their provider tells: nobody has to look into them.
             streams: Consent::Never,
             machines: Vec::new(),
             auto_topup: false,
         })
         .collect();
     let config = Config { accounts, ..config };
-    let setup = Setup { config, places, language, read_only: common.read_only, notices: Vec::new() };
+    let ssh = stand_in::set_up(&folder.path().join("machines")).map_err(Stop::failed)?;
+    let setup = Setup { config, places, language, read_only: common.read_only, notices: Vec::new(), ssh };
     let exit = screen::show(&setup, Kind::Demo, &|_, _| Err("the demo has accounts of its own".to_owned()));
     drop(simulators);
     setup::end(servers);
+    if copies.exists() {
+        super::tell(format_args!("The demo is over, and its copies in {} go with it.", copies.display()));
+    }
     exit
 }
 
-fn write_key(file: &std::path::Path) -> std::io::Result<()> {
+/// What the demo's config says of checkpoints: there is a recipe for one project, and none for the others.
+fn checkpoint(copies: &Path) -> String {
+    let to = toml_text(&copies.to_string_lossy());
+    format!(
+        r#"
+[[checkpoint]]
+name = "results"
+match = {{ project = "finetune" }}
+paths = ["/workspace/out"]
+to = {to}
+quiet = "2s"
+"#
+    )
+}
+
+/// A text as TOML has it between quotes.
+fn toml_text(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+fn write_key(file: &Path) -> std::io::Result<()> {
     use std::io::Write;
     let mut options = std::fs::OpenOptions::new();
     crate::config::open_private(file, options.write(true).create_new(true))?.write_all(KEY.as_bytes())

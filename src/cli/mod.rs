@@ -176,8 +176,11 @@ pub struct ActArgs {
 
 /// Runs the command line and returns how it ended.
 pub fn run() -> ExitCode {
-    let args = Args::parse();
     keep_files_private();
+    if let Some(machines) = demo::stand_in::called() {
+        return demo::stand_in::run(&machines);
+    }
+    let args = Args::parse();
     match dispatch(args) {
         Ok(exit) => exit.into(),
         Err(stop) => {

@@ -1,5 +1,6 @@
 //! From flags, environment and config to a program that can run.
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -33,6 +34,8 @@ pub struct Setup {
     pub language: Language,
     pub read_only: bool,
     pub notices: Vec<String>,
+    /// What connects to machines; `None` connects to nothing.
+    pub ssh: Option<OsString>,
 }
 
 /// What a program is for.
@@ -76,7 +79,8 @@ impl Setup {
         let language = Language::of_the_user().map_err(|error| Stop::usage(error.to_string()))?;
         let folder = places.prepare_state_dir().map_err(|error| Stop::usage(error.to_string()))?;
         let notices = config.notices.iter().chain(&folder).map(ToString::to_string).collect();
-        Ok(Setup { config, places, language, read_only: common.read_only, notices })
+        let ssh = Some(streams::program(std::env::var_os("RENTOP_SSH")));
+        Ok(Setup { config, places, language, read_only: common.read_only, notices, ssh })
     }
 
     /// Fails with the way out when there is nothing to work with.
@@ -154,11 +158,7 @@ impl Setup {
             .map_err(Stop::failed)?;
         keeper.use_zone(self.config.timezone.clone());
         let known_hosts = self.places.state_dir.join(streams::KNOWN_HOSTS);
-        let streams = Streams::new(known_hosts, outbox.clone()).by(match kind {
-            // It sends nothing beyond this machine, whatever addresses its machines have.
-            Kind::Demo => None,
-            _ => Some(streams::program(std::env::var_os("RENTOP_SSH"))),
-        });
+        let streams = Streams::new(known_hosts, outbox.clone()).by(self.ssh.clone());
         let copies = Copies::new(&streams, outbox.clone());
         let accounts = Accounts::reached_by(Arc::new(OwnSsh::new(&self.places.state_dir, &streams)));
         self.config.accounts.iter().for_each(|account| accounts.add(account.clone()));

@@ -177,3 +177,210 @@ fn keys(scene: &Scene, form: &SaveForm) -> Runs {
     }
     keys
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use providers::model::{DataKind, Offer, SshEndpoint};
+    use rstest::rstest;
+
+    use super::*;
+    use crate::app::action::Code;
+    use crate::app::event::{Event, ViewEvent};
+    use crate::app::state::Modal;
+    use crate::rules::checkpoint::Trouble;
+    use crate::rules::checkpoint::proposals::Proposal;
+    use crate::rules::streams;
+    use crate::ui::testing::*;
+    use crate::ui::tests::check;
+
+    /// One machine that can be copied from, whose volume at /data a release keeps.
+    fn machine() -> Story {
+        let mut story = Story::over(&["runpod/team"]);
+        story.state.view.fixed.home = Some(PathBuf::from("/home/ana"));
+        let mut trainer = instance("q4notebook0007", "notebook", "RTX 4090", 1, usd("0.69"), usd("0.008"));
+        trainer.ssh = SshEndpoint::new("root", "192.0.2.45", 22000, true);
+        if let Offer::Yes(effect) = &mut trainer.offers.release {
+            effect.kept.push(DataPlace {
+                kind: DataKind::NetworkVolume,
+                name: Some("datasets".to_owned()),
+                path: Some("/data".to_owned()),
+                size_gb: None,
+            });
+        }
+        story.poll("team", vec![trainer]).wait(4);
+        story.at("notebook");
+        story
+    }
+
+    fn proposal(path: &str, works_here: bool, age: Option<i64>, bytes: u64, now: jiff::Timestamp) -> Proposal {
+        Proposal {
+            path: path.to_owned(),
+            works_here,
+            newest: age.map(|minutes| now - jiff::SignedDuration::from_mins(minutes)),
+            size: Size::Bytes(bytes),
+        }
+    }
+
+    fn identity(story: &Story) -> providers::model::Identity {
+        story.state.world.fleet.instances.keys().next().unwrap().clone()
+    }
+
+    fn found(story: &mut Story, found: Result<Vec<Proposal>, Trouble>) {
+        let identity = identity(story);
+        story.event(Event::View(ViewEvent::PathsFound { identity, found }));
+    }
+
+    fn likely(now: jiff::Timestamp) -> Vec<Proposal> {
+        vec![
+            proposal("/workspace/train", true, None, 48_300_000, now),
+            proposal("/root/runs/实验 12", false, Some(4), 12_400_000_000, now),
+            proposal("/data/ckpt", false, Some(130), 340_000_000_000, now),
+            Proposal { size: Size::Unknown, ..proposal("/mnt/a/very/long/way/down/to/what/is/meant", false, Some(3000), 0, now) },
+        ]
+    }
+
+    fn looked_at(key: &str) -> Story {
+        let mut story = machine();
+        story.press(key).wait(1);
+        let now = story.now;
+        found(&mut story, Ok(likely(now)));
+        story
+    }
+
+    #[test]
+    fn what_is_worth_keeping_is_asked() {
+        check("save_form", &[(80, 24), (120, 30)], || looked_at("c"));
+        check("save_form_release", &[(60, 16), (80, 24)], || {
+            let mut story = looked_at("R");
+            story.press("jj ").code(Code::Down).code(Code::Down).press("/workspace/notes").wait(1);
+            story
+        });
+        check("save_form_looking", &[(80, 24)], || {
+            let mut story = machine();
+            story.press("c").wait(1);
+            story
+        });
+        check("save_form_nothing", &[(80, 24)], || {
+            let mut story = machine();
+            story.press("c").wait(1);
+            found(&mut story, Ok(Vec::new()));
+            story.press("workspace").code(Code::Enter);
+            story
+        });
+        check("save_form_refused", &[(80, 24)], || {
+            let mut story = machine();
+            story.press("c").wait(1);
+            found(&mut story, Err(Trouble::Link(streams::Trouble::KeyRefused)));
+            story
+        });
+    }
+
+    fn form(story: &Story) -> &SaveForm {
+        match story.state.view.modals.last() {
+            Some(Modal::Save(form)) => form,
+            other => panic!("no form: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn only_where_the_job_works_and_the_newest_folder_are_chosen_at_first() {
+        let story = looked_at("c");
+        let chosen: Vec<&str> = form(&story).chosen().map(|proposal| proposal.path.as_str()).collect();
+        assert_eq!(chosen, ["/workspace/train", "/root/runs/实验 12"]);
+        assert_eq!(form(&story).sum(), (12_448_300_000, true));
+        assert_eq!(form(&story).folder.value(), "/home/ana/checkpoints");
+    }
+
+    /// The window is another one, or none, once the answer comes.
+    #[test]
+    fn an_answer_that_nobody_waits_for_opens_nothing() {
+        let mut story = machine();
+        story.press("c").code(Code::Esc);
+        let now = story.now;
+        found(&mut story, Ok(likely(now)));
+        assert!(story.state.view.modals.is_empty());
+    }
+
+    #[rstest]
+    #[case::as_proposed("", &["/workspace/train", "/root/runs/实验 12"])]
+    #[case::one_out(" ", &["/root/runs/实验 12"])]
+    #[case::one_in("jj ", &["/workspace/train", "/root/runs/实验 12", "/data/ckpt"])]
+    fn enter_begins_with_what_is_chosen(#[case] keys: &str, #[case] expected: &[&str]) {
+        let mut story = looked_at("c");
+        story.press(keys).code(Code::Enter);
+        assert!(story.state.view.modals.is_empty());
+        let operation = story.state.world.under_way().next().expect("it has begun");
+        let recipe = operation.target.recipe.as_ref().unwrap();
+        assert_eq!(recipe.paths, expected);
+        assert_eq!(format!("{:?}", recipe.method), r#"Copy { to: "/home/ana/checkpoints" }"#);
+    }
+
+    #[test]
+    fn a_release_goes_on_to_its_plan_and_begins_nothing_before_a_second_press() {
+        let mut story = looked_at("R");
+        story.code(Code::Enter);
+        assert!(matches!(story.state.view.modals.last(), Some(Modal::Plan(_))));
+        assert_eq!(story.state.world.under_way().count(), 0);
+        story.press("R");
+        assert_eq!(story.state.world.under_way().count(), 1);
+    }
+
+    #[test]
+    fn without_a_path_nothing_begins() {
+        let mut story = looked_at("c");
+        story.press(" j ").code(Code::Enter);
+        assert_eq!(form(&story).mistake, Some(crate::app::save_form::Mistake::NothingChosen));
+        assert_eq!(story.state.world.under_way().count(), 0);
+    }
+
+    #[test]
+    fn what_lies_in_a_chosen_path_is_not_copied_twice() {
+        let mut story = looked_at("c");
+        for _ in 0..4 {
+            story.code(Code::Down);
+        }
+        story.press("/workspace//train/out/").code(Code::Enter);
+        assert_eq!(form(&story).choices.len(), 5);
+        assert_eq!(form(&story).chosen().count(), 2);
+        // Its field is empty: the same key begins.
+        story.code(Code::Enter);
+        let operation = story.state.world.under_way().next().unwrap();
+        assert_eq!(operation.target.recipe.as_ref().unwrap().paths.len(), 2);
+    }
+
+    #[test]
+    fn a_folder_that_leads_nowhere_is_told() {
+        let mut story = looked_at("c");
+        for _ in 0..5 {
+            story.code(Code::Down);
+        }
+        for _ in 0..30 {
+            story.code(Code::Backspace);
+        }
+        story.press("here").code(Code::Enter);
+        assert_eq!(form(&story).mistake, Some(crate::app::save_form::Mistake::NoFolder));
+        for _ in 0..4 {
+            story.code(Code::Backspace);
+        }
+        story.press("~/here").code(Code::Enter);
+        assert_eq!(story.state.world.under_way().count(), 1);
+    }
+
+    #[rstest]
+    #[case::stopped(true, false)]
+    #[case::no_address(false, true)]
+    fn what_cannot_be_copied_from_opens_no_form(#[case] is_stopped: bool, #[case] has_address: bool) {
+        let mut story = Story::over(&["runpod/team"]);
+        let mut trainer = instance("q4notebook0007", "notebook", "RTX 4090", 1, usd("0.69"), usd("0.008"));
+        trainer.ssh = SshEndpoint::new("root", "192.0.2.45", 22000, true).filter(|_| !has_address);
+        if is_stopped {
+            trainer = stopped(trainer);
+        }
+        story.poll("team", vec![trainer]).wait(4);
+        story.at("notebook").press("R");
+        assert!(story.state.view.modals.is_empty());
+        assert!(story.state.view.message.is_some());
+    }
+}

@@ -59,7 +59,7 @@ impl Language {
                 [format!("Save results of {name}, then release"), format!("保存 {name} 的结果，然后释放")]
             }
             OfSaveForm::Why => [
-                "The config has no [[checkpoint]] for it: choose here what is worth keeping.".into(),
+                "No [[checkpoint]] of the config fits it: choose what is worth keeping.".into(),
                 "配置中没有适用的 [[checkpoint]]：请在此选择值得保留的内容。".into(),
             ],
             OfSaveForm::Looking => ["looking for likely paths over ssh".into(), "正在通过 ssh 查找可能的路径".into()],
@@ -73,7 +73,7 @@ impl Language {
             OfSaveForm::WorksHere => ["the GPU job works here".into(), "GPU 任务的工作目录".into()],
             OfSaveForm::Newest { since } => [format!("newest files, {since} ago"), format!("最新文件，{since}前")],
             OfSaveForm::Kept { place } => {
-                [format!("on {place}, which a release keeps"), format!("位于{place}，释放后仍保留")]
+                [format!("kept anyway: {place}"), format!("本来就保留：{place}")]
             }
             OfSaveForm::Missing => ["not there".into(), "不存在".into()],
             OfSaveForm::Measuring => ["measuring".into(), "计算中".into()],
