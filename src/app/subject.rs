@@ -8,7 +8,7 @@ use providers::model::{Attachment, Instance, Market, Phase, ProviderName, Rates,
 use providers::usage::Usage;
 use rust_decimal::Decimal;
 
-use super::rows::{needs_you, shown_phase};
+use super::rows::{may_hold_results, needs_you, shown_phase};
 use super::state::World;
 use crate::rules::filter::Subject;
 use crate::rules::fleet::Known;
@@ -102,6 +102,12 @@ impl Subject for InstanceRow<'_> {
     fn started_at(&self) -> Option<Timestamp> {
         let started = self.known.row.started_at.filter(|_| self.known.phase() == Phase::Running)?;
         Some(self.world.fleet.here(&self.known.identity.account, started))
+    }
+    fn saved_at(&self) -> Option<Timestamp> {
+        self.world.saved.get(&self.known.identity).map(|saved| saved.proof.at)
+    }
+    fn unsaved(&self) -> bool {
+        self.saved_at().is_none() && may_hold_results(self.known)
     }
     fn created_at(&self) -> Option<Timestamp> {
         Some(self.world.fleet.here(&self.known.identity.account, self.known.row.created_at?))
@@ -202,6 +208,12 @@ impl Subject for StorageRow<'_> {
     }
     fn started_at(&self) -> Option<Timestamp> {
         None
+    }
+    fn saved_at(&self) -> Option<Timestamp> {
+        None
+    }
+    fn unsaved(&self) -> bool {
+        false
     }
     fn created_at(&self) -> Option<Timestamp> {
         Some(self.world.fleet.here(&self.known.identity.account, self.known.row.created_at?))

@@ -20,7 +20,8 @@ mod waste;
 mod windows;
 mod world;
 
-pub use deeds::stop_or_start_of;
+pub use answer::morning;
+pub use deeds::{saving_instead, stop_or_start_of};
 pub(super) use spend::track_billing;
 pub use windows::painted;
 

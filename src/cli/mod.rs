@@ -20,6 +20,7 @@ mod spend;
 mod storage;
 mod table;
 mod top;
+mod verify;
 mod watch;
 
 use std::fmt::Display;
@@ -132,6 +133,8 @@ pub enum Command {
     Accounts(Output),
     /// What was done to instances, when, by whom, and how it ended.
     Audit(Output),
+    /// Whether a copy still is what was verified: every file of its folder is read again.
+    Verify(verify::VerifyArgs),
     /// Shell completions, on standard output.
     Completions { shell: clap_complete::Shell },
     /// The manual page, on standard output.
@@ -225,6 +228,7 @@ fn dispatch(args: Args) -> Result<Exit, Stop> {
         Some(Command::Providers(output)) => providers_list::run(output),
         Some(Command::Accounts(output)) => accounts::run(&common, output),
         Some(Command::Audit(output)) => audit::run(&common, output),
+        Some(Command::Verify(args)) => verify::run(&args),
         Some(Command::Completions { shell }) => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Args::command(), "rentop", &mut text);

@@ -8,6 +8,7 @@ pub mod manifest;
 pub mod mounts;
 pub mod paths;
 pub mod proposals;
+pub mod rsync;
 pub mod script;
 mod trouble;
 
@@ -176,9 +177,9 @@ fn part(text: &str) -> String {
     if part.starts_with('.') { format!("_{}", &part[1..]) } else { part }
 }
 
-/// Whether a machine in this phase can be copied from.
+/// Whether a machine in this phase may be copied from. Where nobody knows, a try does no harm.
 pub fn can_be_read(phase: Phase) -> bool {
-    matches!(phase, Phase::Running)
+    matches!(phase, Phase::Running | Phase::Unknown | Phase::Unreachable)
 }
 
 #[cfg(test)]

@@ -76,6 +76,10 @@ pub trait Subject {
     fn started_at(&self) -> Option<Timestamp>;
     /// When the rental began.
     fn created_at(&self) -> Option<Timestamp>;
+    /// When its last verified copy was made; `None` where there is none.
+    fn saved_at(&self) -> Option<Timestamp>;
+    /// Something may lie on it, and no copy of that was ever verified.
+    fn unsaved(&self) -> bool;
     /// Of a storage item, in GiB; `None` for an instance and when it is not told.
     fn size_gib(&self) -> Option<Decimal>;
     /// Whether it works; `None` when too little is known to say.
@@ -189,6 +193,7 @@ enum Test {
     MemoryBytes(Op, Decimal),
     Up(Op, SignedDuration),
     Age(Op, SignedDuration),
+    Saved(Op, SignedDuration),
     SizeGib(Op, Decimal),
 }
 
@@ -274,6 +279,7 @@ impl Test {
                 let started_at = subject.started_at().filter(|_| subject.phase() == Some(Phase::Running))?;
                 Some(op.holds(now.duration_since(started_at).cmp(duration)))
             }
+            Test::Saved(op, duration) => Some(op.holds(now.duration_since(subject.saved_at()?).cmp(duration))),
             Test::Age(op, duration) => Some(op.holds(now.duration_since(subject.created_at()?).cmp(duration))),
             Test::SizeGib(op, size) => Some(op.holds(subject.size_gib()?.cmp(size))),
         }
@@ -299,6 +305,7 @@ impl Flag {
             Flag::Pending => subject.under_way(),
             Flag::Mine => subject.mine(),
             Flag::Protected => subject.protected(),
+            Flag::Unsaved => subject.unsaved(),
         })
     }
 }

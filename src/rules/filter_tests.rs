@@ -28,6 +28,7 @@ struct Sample {
     memory_used_bytes: Option<u64>,
     started_at: Option<Timestamp>,
     created_at: Option<Timestamp>,
+    saved_at: Option<Timestamp>,
     size_gib: Option<Decimal>,
     verdict: Option<Verdict>,
     unattached: Option<bool>,
@@ -96,6 +97,12 @@ impl Subject for Sample {
     fn started_at(&self) -> Option<Timestamp> {
         self.started_at
     }
+    fn saved_at(&self) -> Option<Timestamp> {
+        self.saved_at
+    }
+    fn unsaved(&self) -> bool {
+        self.saved_at.is_none()
+    }
     fn created_at(&self) -> Option<Timestamp> {
         self.created_at
     }
@@ -162,6 +169,7 @@ fn machine() -> Sample {
         memory_used_bytes: Some(40 * GIB),
         started_at: Some(at("10:00:00")),
         created_at: Some(now() - SignedDuration::from_hours(9 * 24)),
+        saved_at: Some(now() - SignedDuration::from_mins(25 * 60)),
         size_gib: None,
         verdict: Some(Verdict::Idle),
         unattached: Some(false),
@@ -193,6 +201,7 @@ fn stranger() -> Sample {
         memory_used_bytes: None,
         started_at: None,
         created_at: None,
+        saved_at: None,
         size_gib: None,
         verdict: None,
         unattached: None,
@@ -340,6 +349,7 @@ fn every_flag_can_be_true() {
         Sample { verdict: Some(Verdict::Busy), ..machine() },
         Sample { verdict: Some(Verdict::Underused), ..machine() },
         Sample { verdict: Some(Verdict::Waiting), ..machine() },
+        Sample { saved_at: None, ..machine() },
     ];
     for flag in Flag::ALL {
         for name in flag.names() {
@@ -361,6 +371,24 @@ fn on_and_off_are_told_by_the_phase(#[case] phase: Phase, #[case] on: bool, #[ca
     let row = Sample { phase: Some(phase), ..machine() };
     check("on", &row, on);
     check("off", &row, off);
+}
+
+/// How old the last copy is; what has none is neither older nor younger.
+#[test]
+fn a_copy_is_told_by_its_age() {
+    let never = Sample { saved_at: None, ..machine() };
+    for (filter, fits, fits_never) in [
+        ("saved>1d", true, false),
+        ("saved<1d", false, false),
+        ("-saved>1d", false, false),
+        ("unsaved", false, true),
+        ("-unsaved", true, false),
+        ("unsaved|saved>1d", true, true),
+        ("已存>1天", true, false),
+    ] {
+        check(filter, &machine(), fits);
+        check(filter, &never, fits_never);
+    }
 }
 
 #[test]

@@ -1,10 +1,12 @@
 //! Checkpoints performed: one stage at a time, over the person's own `ssh`, and each says how it went.
 
+mod check;
 mod command;
 mod copy;
 mod meter;
 mod proposals;
 mod remote;
+mod rsync;
 mod store;
 mod survey;
 mod verify;
@@ -15,18 +17,20 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tokio::task::AbortHandle;
 
+pub use self::check::{Checked, check};
 use self::meter::Meter;
 use self::remote::Remote;
 use self::store::Store;
 use super::Outbox;
 use super::awake::Awake;
 use super::keeper::OnDisk;
-use super::streams::{Ssh, Streams};
+use super::streams::{HostKeys, KNOWN_HOSTS, Ssh, Streams};
 use crate::app::Event;
 use crate::app::event::WorldEvent;
 use crate::rules::checkpoint::listing::Listing;
 use crate::rules::checkpoint::{Job, Method, Progress, Recipe, Stage, Told, Trouble, Which};
 use crate::rules::saga::OpId;
+use crate::rules::streams;
 
 /// All stages that are under way, one an action.
 #[derive(Clone)]
@@ -36,12 +40,20 @@ pub struct Copies {
     found: Arc<Mutex<BTreeMap<OpId, Listing>>>,
     awake: Arc<Mutex<Weak<Awake>>>,
     ssh: Ssh,
+    host_keys: HostKeys,
     outbox: Outbox,
 }
 
 impl Copies {
     pub fn new(streams: &Streams, outbox: Outbox) -> Self {
-        Copies { under_way: Arc::default(), found: Arc::default(), awake: Arc::default(), ssh: streams.ssh(), outbox }
+        Copies {
+            under_way: Arc::default(),
+            found: Arc::default(),
+            awake: Arc::default(),
+            ssh: streams.ssh(),
+            host_keys: streams.host_keys(),
+            outbox,
+        }
     }
 
     /// What is to be done once the step is on disk: the stage.
@@ -79,7 +91,14 @@ impl Copies {
             whole: job.whole,
             meter: Meter::default(),
         };
-        let performed = work.meter.tell_while(work.perform(stage, found), |progress| tell(Told::Sign(progress))).await;
+        let performing = async {
+            self.host_keys.prepare(None).await.map_err(|error| {
+                let why = format!("{KNOWN_HOSTS}: {error}");
+                Trouble::Link(streams::Trouble::Said(providers::text::excerpt(&why, 200)))
+            })?;
+            work.perform(stage, found).await
+        };
+        let performed = work.meter.tell_while(performing, |progress| tell(Told::Sign(progress))).await;
         tracing::debug!(?op, ?stage, ok = performed.is_ok(), "a stage of a checkpoint");
         let told = performed.map(|(told, found)| {
             if let Some(found) = found {

@@ -18,7 +18,7 @@ use tokio::process::Command;
 use tokio::task::AbortHandle;
 
 pub(super) use self::command::Ssh;
-use self::host_keys::HostKeys;
+pub(super) use self::host_keys::HostKeys;
 use super::shell::Links;
 use super::{Outbox, clock};
 use crate::app::Event;
@@ -85,6 +85,11 @@ impl Streams {
     /// How `ssh` is called.
     pub(super) fn ssh(&self) -> Ssh {
         self.ssh.clone()
+    }
+
+    /// The keys that hosts had.
+    pub(super) fn host_keys(&self) -> HostKeys {
+        self.host_keys.clone()
     }
 
     /// Opens a stream in place of the one that is there. With `new_key` the key that its host had is forgotten before.

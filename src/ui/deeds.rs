@@ -70,7 +70,7 @@ pub fn save_line(scene: &Scene, known: &Known<Instance>) -> Option<Runs> {
             let rates = known.rates().certain();
             let last = saving::last_time(scene, &known.identity, rates.rates());
             let (action, paths) = (Action::Release, recipe.paths.len());
-            let first = language.of_saving(&OfSaving::First { action, paths, last: last.as_deref() });
+            let first = language.of_saving(&OfSaving::First { action, paths, last: last.as_deref(), begins: false });
             (Role::Accent, plain(first))
         }
         // At rest nothing can be copied: that is plain to see.

@@ -11,7 +11,7 @@ use super::header;
 use super::paint::{Paint, Run, Runs, dim, plain, run, runs_width, wrap};
 use super::saving;
 use super::scene::{Scene, name_of};
-use super::text::{Phrase, SavingWord, Word};
+use super::text::{Phrase, Word};
 use super::theme::Role;
 use super::usage;
 use crate::app::listing::Line;
@@ -305,7 +305,7 @@ fn from_use_on(scene: &Scene, known: &Known<Instance>, width: u16, window: bool)
 /// When it was last brought to safety, what that holds and where it is; `None` where it never was.
 fn last_saved(scene: &Scene, known: &Known<Instance>) -> Option<Runs> {
     let last = saving::last(scene, &known.identity)?;
-    let label = scene.look.language.saving_word(SavingWord::LastSaved);
+    let label = scene.look.language.word(Word::LastSaved);
     let mut line = vec![dim(format!("{label}  ")), plain(last)];
     line.extend(saving::place(scene, &known.identity).map(|place| dim(format!("   {place}"))));
     Some(line)

@@ -17,6 +17,7 @@ use crate::app::listing::Line;
 use crate::app::message::{Msg, QuickName};
 use crate::app::state::{Modal, Tab};
 use crate::rules::alerts::Stage;
+use crate::rules::plan::Hindrance;
 use crate::rules::saga::{Operation, Outcome};
 
 /// The least room for a text that is being typed, its sign and the blanks around it included.
@@ -39,17 +40,23 @@ pub fn paint(paint: &mut Paint, scene: &Scene, area: Rect) -> Option<Position> {
         // A window names its own keys.
         (Some(_), _) => Runs::new(),
         (None, None) => hints(scene, room, |binding| match binding.action {
-            Action::AllIdle if !available(scene, Action::AllIdle) => Kept::WithRoom,
-            _ if binding.danger => Kept::Always,
-            Action::Palette | Action::Help | Action::Quit | Action::TakeBack => Kept::Always,
-            _ => Kept::WithRoom,
+            Action::AllIdle | Action::SaveAndEnd if !available(scene, binding.action) => LAST,
+            Action::SaveAndEnd => 1,
+            Action::AllIdle => 2,
+            _ if binding.danger => STAYS,
+            Action::Help | Action::TakeBack => STAYS,
+            Action::Filter => 3,
+            Action::Quit => 4,
+            Action::Palette => 5,
+            Action::Details => 6,
+            _ => LAST,
         }),
         // What is said goes before what can be pressed; what has no room can be read in full.
         (None, Some(shown)) => {
             let hints = hints(scene, room, |binding| match binding.action {
-                Action::TakeBack => Kept::Always,
-                Action::Help => Kept::Rather,
-                _ => Kept::WithRoom,
+                Action::TakeBack => STAYS,
+                Action::Help => 1,
+                _ => LAST,
             });
             let cut = runs_width(&hints) > room;
             if shown.message.is_bad() && (cut || room == 0) { [in_full(scene), hints].concat() } else { hints }
@@ -113,19 +120,15 @@ fn counts(scene: &Scene) -> Runs {
     out
 }
 
-/// Which hints go when there is no room.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kept {
-    Always,
-    /// The last to go.
-    Rather,
-    WithRoom,
-}
+/// The rank of a hint that stays whatever happens.
+const STAYS: u8 = 0;
+/// The rank of the hints that go first.
+const LAST: u8 = 9;
 
-/// As many hints as fit, and those that are kept in any case.
-fn hints(scene: &Scene, room: u16, kept: impl Fn(&Binding) -> Kept) -> Runs {
+/// As many hints as fit, those of a high rank going first, and those that stay in any case.
+fn hints(scene: &Scene, room: u16, rank: impl Fn(&Binding) -> u8) -> Runs {
     let tab = scene.state.view.tab;
-    let mut hints: Vec<(Kept, Runs)> = scene
+    let mut hints: Vec<(u8, Runs)> = scene
         .state
         .view
         .fixed
@@ -137,17 +140,15 @@ fn hints(scene: &Scene, room: u16, kept: impl Fn(&Binding) -> Kept) -> Runs {
             let (key_role, role) =
                 if available(scene, binding.action) { (Role::Accent, Role::Plain) } else { (Role::Dim, Role::Dim) };
             let text = scene.message(&hint);
-            Some((kept(binding), vec![run(key, key_role), run(format!(" {text}"), role)]))
+            Some((rank(binding), vec![run(key, key_role), run(format!(" {text}"), role)]))
         })
         .collect();
     let needed =
-        |hints: &[(Kept, Runs)]| hints.iter().map(|(_, runs)| runs_width(runs) + 2).sum::<u16>().saturating_sub(2);
-    for goes in [Kept::WithRoom, Kept::Rather] {
-        while needed(&hints) > room
-            && let Some(at) = hints.iter().rposition(|(kept, _)| *kept == goes)
-        {
-            hints.remove(at);
-        }
+        |hints: &[(u8, Runs)]| hints.iter().map(|(_, runs)| runs_width(runs) + 2).sum::<u16>().saturating_sub(2);
+    while needed(&hints) > room {
+        let goes = hints.iter().map(|(rank, _)| *rank).max().filter(|rank| *rank > STAYS);
+        let Some(at) = goes.and_then(|goes| hints.iter().rposition(|(rank, _)| *rank == goes)) else { break };
+        hints.remove(at);
     }
     let mut out = Runs::new();
     for (_, runs) in hints {
@@ -177,6 +178,10 @@ fn hint_of(scene: &Scene, binding: &Binding) -> Option<Msg> {
             Some(if storage { Msg::HintDelete } else { Msg::HintRelease })
         }
         Action::TakeBack => can_take_back(scene).then(|| binding.hint.clone()).flatten(),
+        // What is at rest, or has an action under way, cannot be copied from: a key for it would only be in the way.
+        Action::Checkpoint | Action::SaveAndEnd => {
+            available(scene, binding.action).then(|| binding.hint.clone()).flatten()
+        }
         _ => binding.hint.clone(),
     }
 }
@@ -199,12 +204,26 @@ fn can_take_back(scene: &Scene) -> bool {
     scene.state.world.under_way().any(Operation::can_be_taken_back)
 }
 
+/// Whether the row can be brought to safety, by the config or by what somebody says, and this done afterwards.
+fn can_be_saved(scene: &Scene, deed: Deed) -> bool {
+    pointed(scene).is_some_and(|known| {
+        let reached = matches!(scene.recipe(known), Ok(_) | Err(Hindrance::NoRecipe));
+        reached && scene.hindrance(known, deed).is_none()
+    })
+}
+
 /// Whether a key does something for the row as it is now.
 fn available(scene: &Scene, action: Action) -> bool {
     let view = &scene.state.view;
     match action {
         _ if view.offers_shown() && action.is_about_rows() => false,
-        Action::StopOrStart | Action::End | Action::AllIdle if scene.only_looks_on() => false,
+        Action::StopOrStart | Action::End | Action::AllIdle | Action::Checkpoint | Action::SaveAndEnd
+            if scene.only_looks_on() =>
+        {
+            false
+        }
+        Action::Checkpoint => can_be_saved(scene, Deed::Checkpoint),
+        Action::SaveAndEnd => can_be_saved(scene, Deed::Release),
         Action::AllIdle => !scene.state.world.fleet.idle.is_empty(),
         Action::StopOrStart | Action::End | Action::Page if view.tab == Tab::Alerts => {
             super::alerts::here(scene).is_some_and(|alert| answers(&scene.state.world, &alert.matter).contains(&action))

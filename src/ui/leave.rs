@@ -5,12 +5,13 @@ use ratatui::layout::Rect;
 use super::fleet::step;
 use super::format;
 use super::paint::{Paint, Runs, dim, plain, run, wrap};
+use super::plain::farewell;
 use super::popup::{self, Border};
 use super::scene::Scene;
-use super::text::{Phrase, Word};
+use super::text::{OfSaving, Phrase, Word};
 use super::theme::Role;
 use crate::app::action::Action;
-use crate::rules::saga::Step;
+use crate::rules::saga::{Operation, Step};
 
 const WIDTH: u16 = 74;
 /// So many actions are listed by name.
@@ -21,7 +22,10 @@ pub fn paint(paint: &mut Paint, scene: &Scene, room: Rect) {
     let width = WIDTH.min(room.width.saturating_sub(2));
     let inside = width.saturating_sub(6);
     let under_way: Vec<_> = scene.state.world.under_way().collect();
-    let unsent = under_way.iter().filter(|one| one.sent == 0 || matches!(one.step, Step::Waiting { .. })).count();
+    let saving = under_way.iter().filter(|one| one.is_saving()).count();
+    let unsent = |one: &&&Operation| !one.is_saving() && (one.sent == 0 || matches!(one.step, Step::Waiting { .. }));
+    let unsent = under_way.iter().filter(unsent).count();
+    let sent = under_way.len() - unsent - saving;
     let mut lines: Vec<Runs> = Vec::new();
     for operation in under_way.iter().take(LISTED) {
         lines.push(vec![
@@ -37,12 +41,13 @@ pub fn paint(paint: &mut Paint, scene: &Scene, room: Rect) {
     if unsent > 0 {
         lines.push(vec![run(language.phrase(&Phrase::UnsentAtLeave { count: unsent }), Role::Waste)]);
     }
-    if unsent < under_way.len() {
-        lines.push(vec![plain(language.phrase(&Phrase::SentAtLeave { count: under_way.len() - unsent }))]);
+    if saving > 0 {
+        lines.push(vec![run(language.of_saving(&OfSaving::StopsAtLeave { count: saving }), Role::Waste)]);
     }
-    if let Some(rate) = format::burn(&scene.state.world.totals.burn, scene.currency(), scene.look) {
-        lines.push(vec![plain(language.phrase(&Phrase::GoesOnAtLeave { rate: &rate }))]);
+    if sent > 0 {
+        lines.push(vec![plain(language.phrase(&Phrase::SentAtLeave { count: sent }))]);
     }
+    lines.extend(farewell(scene.state, scene.look, scene.now).map(|goes_on| vec![plain(goes_on)]));
     let lines: Vec<Runs> = lines.iter().flat_map(|line| wrap(line, inside, 0)).collect();
     let keys = [
         popup::key(&scene.key_of(Action::Quit), language.word(Word::LeaveNow)),

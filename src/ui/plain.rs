@@ -9,8 +9,9 @@ use super::deeds::places;
 use super::format;
 use super::look::Look;
 use super::plan::is_doubtful;
-use super::text::{Phrase, Word};
+use super::text::{OfSaving, Phrase, Word};
 use crate::app::state::State;
+use crate::app::update::morning;
 use crate::rules::memory::Collector;
 use crate::rules::plan::Plan;
 use crate::rules::saga::Operation;
@@ -62,6 +63,9 @@ pub fn plan_lines(plan: &Plan, look: &Look, first: Currency, now: Timestamp) -> 
         }
         if !target.effect.lost.is_empty() {
             add(Word::PlanDeletes, places(language, &target.effect.lost));
+        }
+        if let Some(recipe) = &target.recipe {
+            add(Word::SavesPaths, language.of_saving(&OfSaving::Paths { recipe }));
         }
         for risk in &target.effect.risks {
             add(Word::PlanMind, language.risk(*risk).to_owned());
@@ -162,7 +166,7 @@ pub fn farewell(state: &State, look: &Look, now: Timestamp) -> Option<String> {
     let (world, fixed) = (&state.world, &state.view.fixed);
     let count = world.fleet.instances.values().filter(|known| !known.is_gone() && costs(known)).count();
     let rate = format::burn(&world.totals.burn, fixed.currency, look)?;
-    let morning = morning(now, fixed)?;
+    let morning = morning(state, now);
     let hours = rust_decimal::Decimal::from(morning.duration_since(now).as_secs()) / rust_decimal::Decimal::from(3600);
     let by_then: Vec<String> = format::in_order(world.totals.burn.rates(), fixed.currency)
         .into_iter()
@@ -177,17 +181,6 @@ pub fn farewell(state: &State, look: &Look, now: Timestamp) -> Option<String> {
 
 fn costs(known: &crate::rules::fleet::Known<providers::model::Instance>) -> bool {
     !known.rates().certain().is_zero()
-}
-
-/// The next eight o'clock in the morning.
-fn morning(now: Timestamp, fixed: &crate::app::state::Fixed) -> Option<Timestamp> {
-    let here = now.to_zoned_datetime(fixed.zone.clone());
-    let today = here.date().at(8, 0, 0, 0).to_zoned_datetime(fixed.zone.clone()).ok()?.timestamp();
-    if today > now {
-        return Some(today);
-    }
-    let tomorrow = here.date().tomorrow().ok()?.at(8, 0, 0, 0);
-    Some(tomorrow.to_zoned_datetime(fixed.zone.clone()).ok()?.timestamp())
 }
 
 #[cfg(test)]

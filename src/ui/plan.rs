@@ -1,6 +1,8 @@
 //! A plan's window: what an action saves, what goes on costing, what it keeps and deletes, what may go
 //! wrong, what is left out, and what it asks of the person.
 
+mod choices;
+
 use providers::model::{Action, Phase, ResourceKind};
 use ratatui::layout::{Position, Rect};
 use tui_input::Input;
@@ -11,7 +13,7 @@ use super::paint::{Paint, Run, Runs, dim, plain, run, wrap};
 use super::plain as told;
 use super::popup::{self, Border, key, labelled};
 use super::scene::Scene;
-use super::text::{Phrase, Word};
+use super::text::{OfSaving, Phrase, Word};
 use super::theme::Role;
 use super::usage;
 use crate::app::action::Action as Meaning;
@@ -24,12 +26,15 @@ const WIDTH: u16 = 78;
 /// The most cells of a name and of an account in a list of several.
 const NAME_CELLS: u16 = 22;
 const ACCOUNT_CELLS: u16 = 16;
+/// From so many lines on there is room for paths beside what is deleted.
+const ROOMY: usize = 14;
 /// A list of several needs so many lines to be of use.
 const LEAST_LISTED: usize = 3;
 
 /// Paints the window and says where its text is being typed.
 pub fn paint(paint: &mut Paint, scene: &Scene, room: Rect, question: &Question) -> Option<Position> {
-    let Question { plan, field, scroll, changed, .. } = question;
+    let asked = question;
+    let Question { plan, field, scroll, changed, .. } = asked;
     let field = field.as_ref();
     let language = scene.look.language;
     let width = WIDTH.min(room.width.saturating_sub(2));
@@ -54,7 +59,7 @@ pub fn paint(paint: &mut Paint, scene: &Scene, room: Rect, question: &Question) 
             2,
         ));
     }
-    question.extend(asks(scene, plan, field));
+    question.extend(asks(scene, asked, inside, most >= ROOMY));
     // The question is always seen, and what is left out leaves room for what is not.
     let mut tail = left_out(scene, plan, inside, most.saturating_sub(question.len()) / 2);
     tail.extend(question);
@@ -107,14 +112,20 @@ fn titles(scene: &Scene, plan: &Plan) -> (String, String) {
             let account = scene.account_title(&one.identity.account);
             let which = [account.as_str(), one.identity.id.as_str(), one.gpus.as_str()];
             let which: Vec<&str> = which.into_iter().filter(|text| !text.is_empty()).collect();
-            (
-                language.phrase(&Phrase::PlanFor { action: plan.action, name: &one.name }),
-                which.join(&format!(" {} ", scene.look.glyphs.dot)),
-            )
+            let title = match plan.confirmation {
+                Confirmation::Save if plan.action != Action::Checkpoint => {
+                    language.of_saving(&OfSaving::PlanFor { action: plan.action, name: &one.name })
+                }
+                _ => language.phrase(&Phrase::PlanFor { action: plan.action, name: &one.name }),
+            };
+            (title, which.join(&format!(" {} ", scene.look.glyphs.dot)))
         }
         [] => {
             let name = plan.left_out.first().map_or("", |(_, name, _)| name);
             (language.phrase(&Phrase::PlanFor { action: plan.action, name }), String::new())
+        }
+        many if plan.confirmation == Confirmation::Save && plan.action != Action::Checkpoint => {
+            (language.of_saving(&OfSaving::PlanForMany { action: plan.action, count: many.len() }), String::new())
         }
         many => (language.phrase(&Phrase::PlanForMany { action: plan.action, count: many.len() }), String::new()),
     }
@@ -127,6 +138,8 @@ fn label_cells(scene: &Scene) -> u16 {
         Word::PlanGoesOn,
         Word::PlanKeeps,
         Word::PlanDeletes,
+        Word::LastSaved,
+        Word::LoggedIn,
         Word::PlanUse,
         Word::PlanMind,
         Word::PlanAge,
@@ -206,6 +219,14 @@ fn sums(scene: &Scene, plan: &Plan, labels: u16, width: u16) -> Vec<Runs> {
     }
     if let ([one], Action::Delete) = (plan.targets.as_slice(), plan.action) {
         add(Some(Word::PlanAge), vec![plain(target_age(scene, one))]);
+    }
+    if let [one] = plan.targets.as_slice() {
+        if let Some(last) = choices::last_saved(scene, plan, one) {
+            add(Some(Word::LastSaved), vec![last]);
+        }
+        if let Some(who) = choices::logged_in(scene, plan, one) {
+            add(Some(Word::LoggedIn), who);
+        }
     }
     // What would be ended in the midst of its work.
     if let ([one], Action::Stop | Action::Release) = (plan.targets.as_slice(), plan.action)
@@ -337,6 +358,7 @@ fn target_line(scene: &Scene, plan: &Plan, target: &Target, columns: [u16; 2]) -
         dim(column(&scene.account_title(&target.identity.account), columns[1])),
         plain(rate),
     ];
+    runs.extend(choices::of_several(scene, target));
     if target.effect.loses_data() {
         let places = places(language, &target.effect.lost);
         runs.push(run(format!("  {}", language.phrase(&Phrase::Deletes { places: &places })), Role::Urgent));
@@ -380,28 +402,17 @@ fn left_out(scene: &Scene, plan: &Plan, width: u16, rows: usize) -> Vec<Runs> {
 }
 
 /// What the person has to do.
-fn asks(scene: &Scene, plan: &Plan, field: Option<&Input>) -> Vec<Runs> {
+fn asks(scene: &Scene, question: &Question, width: u16, roomy: bool) -> Vec<Runs> {
     let language = scene.look.language;
+    let plan = &question.plan;
     if plan.targets.is_empty() {
         return Vec::new();
     }
-    match (&plan.confirmation, field) {
+    match (&plan.confirmation, &question.field) {
         (Confirmation::Countdown, _) => {
             let (action, count, undo) = (plan.action, plan.targets.len(), scene.key_of(Meaning::TakeBack));
             let text = language.phrase(&Phrase::Confirm { action, count, undo: &undo });
             vec![vec![run(format!("{}  ", scene.key_in(Place::Plan, Meaning::Confirm)), Role::Accent), plain(text)]]
-        }
-        (Confirmation::Save, _) => {
-            let text = language.phrase(&Phrase::SavesFirst { action: plan.action, count: plan.targets.len() });
-            vec![vec![run(format!("{}  ", scene.key_in(Place::Plan, Meaning::SaveAndEnd)), Role::Accent), plain(text)]]
-        }
-        (Confirmation::Typed(_), None) => {
-            let again = match plan.action {
-                Action::Stop | Action::Start => Meaning::StopOrStart,
-                Action::Release | Action::Delete | Action::Restart | Action::Checkpoint => Meaning::End,
-            };
-            let text = language.phrase(&Phrase::AskName { action: plan.action, count: plan.targets.len() });
-            vec![vec![run(format!("{}  ", scene.key_in(Place::Plan, again)), Role::Accent), plain(text)]]
         }
         (Confirmation::Typed(expected), Some(input)) => {
             let right = input.value().trim() == expected;
@@ -415,5 +426,6 @@ fn asks(scene: &Scene, plan: &Plan, field: Option<&Input>) -> Vec<Runs> {
             }
             vec![line, Runs::new()]
         }
+        (Confirmation::Typed(_) | Confirmation::Save, _) => choices::choices(scene, question, width, roomy),
     }
 }

@@ -8,7 +8,7 @@ use rust_decimal::Decimal;
 use super::format;
 use super::paint::{Run, Runs, dim, plain, run, runs_width};
 use super::scene::Scene;
-use super::text::{OfSaving, SavingWord};
+use super::text::{OfSaving, Word};
 use super::theme::Role;
 use crate::rules::checkpoint::{Method, Progress, Recipe, Stage};
 use crate::rules::saga::{Operation, Saving, Step};
@@ -112,7 +112,7 @@ pub fn doing_in_row(scene: &Scene, operation: &Operation, cells: u16) -> Option<
 /// How long it takes still and what follows, in as many words as have room.
 pub fn next_in_row(scene: &Scene, operation: &Operation, cells: u16) -> Option<Runs> {
     let under_way = UnderWay::of(operation)?;
-    let comma = || dim(scene.look.language.word(super::text::Word::Comma));
+    let comma = || dim(scene.look.language.word(Word::Comma));
     let left = under_way.left(scene);
     let with = |then: Option<Run>| match (left.clone(), then) {
         (Some(left), Some(then)) => vec![left, comma(), then],
@@ -152,7 +152,7 @@ pub fn in_full(scene: &Scene, operation: &Operation) -> Vec<Runs> {
     } else if let Some(recipe) = &operation.target.recipe {
         let recipe = below(recipe, &saving.folder);
         let paths = language.of_saving(&OfSaving::Paths { recipe: &recipe });
-        lines.push(vec![dim(format!("{}  ", language.saving_word(SavingWord::Where))), plain(paths)]);
+        lines.push(vec![dim(format!("{}  ", language.word(Word::SavesPaths))), plain(paths)]);
     }
     if let Some(under_way) = UnderWay::of(operation) {
         lines.extend(meanwhile(scene, &under_way));
@@ -182,7 +182,7 @@ fn meanwhile(scene: &Scene, under_way: &UnderWay) -> Option<Runs> {
     let so_far = costs(scene, rates, scene.now.duration_since(under_way.operation.began_at))?;
     let more = under_way.time_left().and_then(|time| costs(scene, rates, time));
     let told = language.of_saving(&OfSaving::Meanwhile { rate: &rate, so_far: &so_far, more: more.as_deref() });
-    Some(vec![dim(format!("{}  ", language.saving_word(SavingWord::Meanwhile))), plain(told)])
+    Some(vec![dim(format!("{}  ", language.word(Word::Meanwhile))), plain(told)])
 }
 
 /// What these rates come to in a time; `None` where nothing is charged.

@@ -1,22 +1,19 @@
 //! Checkpoints on the screen: offered by plans, under way, made; and leaving meanwhile.
 
 use jiff::SignedDuration;
-use providers::model::{Instance, Market, SshEndpoint};
-use rstest::rstest;
+use providers::model::{Instance, Market, Offer, SshEndpoint};
 
-use super::glyphs::ASCII;
-use super::look::Look;
 use super::testing::*;
 use super::tests::check;
 use super::text::Language;
-use super::theme::{Background, Colours, Theme};
 use crate::app::action::Code;
 use crate::app::event::WorldEvent;
+use crate::app::state::Modal;
 use crate::rules::budgets::Scope;
 use crate::rules::checkpoint::{
     CommandProof, KeepRule, Method, Progress, Proof, QUIET, Recipe, RecipeRule, Told, Trouble,
 };
-use crate::rules::plan::Confirmation;
+use crate::rules::plan::{Confirmation, SaveFirst};
 use crate::rules::saga::OpId;
 use crate::rules::streams;
 
@@ -39,9 +36,14 @@ fn rows(story: &Story) -> Vec<Instance> {
     art.market = Market::Spot;
     let large = instance("7xk2p0", "llama-ft", "H100 SXM", 8, usd("21.47"), usd("0.08"));
     let hidden = instance("c0ffee01", "eval", "A10", 1, usd("0.75"), usd("0"));
+    let on = |mut row: Instance, users: &[&str]| {
+        let usage = row.usage.as_mut().expect("it is busy");
+        usage.users = Some(users.iter().map(|user| (*user).to_owned()).collect());
+        row
+    };
     vec![
-        reached(busy(art, 0.0, 2, now), "203.0.113.7"),
-        reached(busy(large, 0.97, 74, now), "203.0.113.8"),
+        on(reached(busy(art, 0.0, 2, now), "203.0.113.7"), &[]),
+        on(reached(busy(large, 0.97, 74, now), "203.0.113.8"), &["ana", "root"]),
         busy(hidden, 0.4, 8, now),
     ]
 }
@@ -169,6 +171,136 @@ fn a_checkpoint_that_was_made() {
         let mut story = copying();
         told(&mut story, "sd-lora", Told::Failed(Trouble::NoRoom { need: 13 * GB, free: 2 * GB }));
         story.press("6").wait(9);
+        story
+    });
+}
+
+#[test]
+fn plans_that_can_save_first() {
+    let sizes = [(60, 16), (80, 24), (120, 30)];
+    check("plan_or_save", &sizes, || {
+        let mut story = saved();
+        story.at("sd-lora").press("x").wait(1);
+        story
+    });
+    check("plan_save", &sizes, || {
+        let mut story = fleet();
+        story.at("llama-ft").press("R").wait(1);
+        story
+    });
+    check("plan_save_all_covered", &[(80, 24)], || {
+        let method = Method::Command {
+            run: "rclone copy /workspace remote:out".to_owned(),
+            proof: CommandProof::Verify("rclone check /workspace remote:out".to_owned()),
+        };
+        let mut story = fleet_with(recipe(&["/workspace"], method));
+        story.at("sd-lora").press("R").wait(1);
+        story
+    });
+    check("plan_no_recipe", &[(80, 24)], || {
+        let mut story = fleet_without_recipe();
+        story.at("sd-lora").press("x").wait(1);
+        story
+    });
+    check("plan_no_address", &[(80, 24)], || {
+        let mut story = fleet();
+        story.at("eval").press("x").wait(1);
+        story
+    });
+    check("plan_save_many", &[(60, 16), (80, 24), (120, 30)], || {
+        let mut story = fleet();
+        story.at("sd-lora").press(" ").at("llama-ft").press(" ").at("eval").press(" R").wait(1);
+        story
+    });
+    check("plan_save_some", &[(80, 24)], || {
+        let mut story = fleet();
+        story.at("sd-lora").press(" ").at("eval").press(" x").wait(1);
+        story
+    });
+    check("plan_stop_erases", &[(80, 24)], || {
+        let mut story = fleet_without_recipe();
+        story.state.world.recipes = fleet().state.world.recipes;
+        let mut rows = rows(&story);
+        for row in &mut rows {
+            let Offer::Yes(effect) = &mut row.offers.stop else { continue };
+            effect.lost = std::mem::take(&mut effect.kept);
+        }
+        story.poll("me", rows).wait(1);
+        story.at("sd-lora").press("s").wait(1);
+        story
+    });
+}
+
+fn asked(story: &Story) -> &Confirmation {
+    match story.state.view.modals.last() {
+        Some(Modal::Plan(question)) => &question.plan.confirmation,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// One key turns the plan into the other one; neither begins anything by that.
+#[test]
+fn a_plan_is_turned_into_the_one_that_saves_and_back() {
+    let mut story = fleet();
+    story.at("sd-lora").press("x");
+    assert!(matches!(asked(&story), Confirmation::Typed(_)));
+    story.press("R");
+    assert_eq!(asked(&story), &Confirmation::Save);
+    story.press("x");
+    assert!(matches!(asked(&story), Confirmation::Typed(_)));
+    assert_eq!(story.state.world.under_way().count(), 0);
+    story.press("xsd-lora").code(Code::Enter);
+    let operation = story.state.world.under_way().next().expect("it was begun");
+    assert_eq!((operation.saving.is_none(), operation.target.recipe.is_none()), (true, true));
+}
+
+/// What somebody chose by hand comes back with the key that turns the plan.
+#[test]
+fn chosen_paths_outlive_a_look_at_the_other_plan() {
+    let mut story = fleet();
+    story.at("sd-lora").press("R");
+    let chosen = recipe(&["/root/results"], Method::Volume);
+    if let Some(Modal::Plan(question)) = story.state.view.modals.last_mut() {
+        question.save = SaveFirst::By(chosen.clone());
+    }
+    story.press("xRR");
+    let operation = story.state.world.under_way().next().expect("it was begun");
+    assert_eq!(operation.target.recipe.as_ref(), Some(&chosen));
+}
+
+/// TUI-07: a key that is held, and a yes by habit, begin nothing that loses what no copy holds.
+#[test]
+fn a_held_key_and_a_habit_begin_no_release() {
+    let mut story = fleet();
+    story.at("sd-lora").press("R");
+    for milliseconds in [500, 30, 30, 30, 30] {
+        story.now += SignedDuration::from_millis(milliseconds);
+        story.key_at_once('R');
+    }
+    story.press("y").code(Code::Enter);
+    assert_eq!(story.state.world.under_way().count(), 0);
+    story.press("R");
+    assert_eq!(story.state.world.under_way().count(), 1);
+}
+
+/// Where nothing can be saved the plan stays as it is, and the reason is said.
+#[test]
+fn a_plan_that_cannot_save_says_why() {
+    for (mut story, name, told) in
+        [(fleet_without_recipe(), "sd-lora", "[[checkpoint]]"), (fleet(), "eval", "address for ssh")]
+    {
+        story.at(name).press("xR");
+        assert!(matches!(asked(&story), Confirmation::Typed(_)));
+        let text = text_of(&story.paint(120, 30, &look(Language::English)).0);
+        assert!(text.lines().last().is_some_and(|line| line.contains(told)), "{text}");
+    }
+}
+
+#[test]
+fn leaving_while_something_is_saved() {
+    check("saving_leave", &[(60, 16), (80, 24)], || {
+        let mut story = copying();
+        story.press("q").wait(1);
         story
     });
 }

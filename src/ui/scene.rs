@@ -214,6 +214,8 @@ impl<'a> Scene<'a> {
         let under_way = world.busy(action);
         let basis = world.basis(&under_way, self.now);
         barred(basis, account, &known.identity).or_else(|| match known.row.offers.of(action) {
+            // It changes nothing, so that nobody has to offer it.
+            _ if action == Action::Checkpoint => None,
             Offer::Yes(_) => None,
             Offer::No(refusal) => Some(Hindrance::Provider(refusal)),
         })
@@ -226,8 +228,8 @@ impl<'a> Scene<'a> {
         let rule = provider.and_then(|provider| recipe_for(world.basis(&[], self.now), provider, &known.identity));
         match rule {
             _ if !can_be_read(known.phase()) => Err(Hindrance::CannotBeRead),
+            _ if !known.row.ssh.as_ref().is_some_and(|endpoint| endpoint.direct) => Err(Hindrance::NoAddress),
             None => Err(Hindrance::NoRecipe),
-            Some(_) if !known.row.ssh.as_ref().is_some_and(|endpoint| endpoint.direct) => Err(Hindrance::NoAddress),
             Some(rule) => Ok(&rule.recipe),
         }
     }

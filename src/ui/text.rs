@@ -39,7 +39,7 @@ pub use alerts::{Sentence, Telling, alert_line, percent_of};
 pub use budgets::{OfAlerts, OfBudgets};
 pub use channel::channel_text;
 pub use save_form::OfSaveForm;
-pub use saving::{OfSaving, SavingWord};
+pub use saving::OfSaving;
 pub use tables::{Below, Head};
 pub use usage::OfUse;
 pub use words::{Phrase, Word};

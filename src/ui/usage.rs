@@ -62,7 +62,7 @@ pub fn status(scene: &Scene, known: &Known<Instance>, width: u16) -> Vec<Runs> {
     lines
 }
 
-/// Whether it works, why one can say so, and who is logged in to what works; `None` where nothing is known.
+/// Whether it works, and why one can say so; `None` where nothing is known.
 pub fn doing(scene: &Scene, known: &Known<Instance>) -> Option<Runs> {
     let language = scene.look.language;
     let idleness = scene.state.world.idleness(&known.identity).filter(|_| scene.phase(known) == Phase::Running)?;
@@ -72,17 +72,10 @@ pub fn doing(scene: &Scene, known: &Known<Instance>) -> Option<Runs> {
         Verdict::NotYet | Verdict::Unknown | Verdict::NotApplicable => return None,
     };
     let why = why(scene, known, idleness);
-    let mut line = vec![
+    Some(vec![
         run(language.verdict(idleness.verdict)?, if works { Role::Strong } else { Role::Plain }),
         plain(format!("{}{why}", language.word(Word::Colon))),
-    ];
-    // Of what is quiet it is part of the reason.
-    let users = scene.usage(known).and_then(|usage| usage.users.as_ref());
-    if let Some(users) = users.filter(|users| works && !users.is_empty()) {
-        let names = users.join(language.word(Word::ListComma));
-        line.push(plain(format!("{}{}", language.word(Word::Comma), language.of_use(OfUse::Users { names: &names }))));
-    }
-    Some(line)
+    ])
 }
 
 fn why(scene: &Scene, known: &Known<Instance>, idleness: &Idleness) -> String {

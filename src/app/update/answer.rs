@@ -109,7 +109,7 @@ fn snooze(state: &mut State, alert: &Alert, now: Timestamp) {
 }
 
 /// When somebody is awake again, at least an hour from now.
-fn morning(state: &State, now: Timestamp) -> Timestamp {
+pub fn morning(state: &State, now: Timestamp) -> Timestamp {
     let zone = &state.view.fixed.zone;
     let time = state.world.alerting.limits.awake.map_or(EIGHT, |awake| awake.from);
     let mut day = zone.to_datetime(now).date();

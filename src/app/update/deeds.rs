@@ -174,7 +174,8 @@ pub(super) fn propose_for(
     if at_once && asking == Asking::One {
         return begin(state, plan, None, now);
     }
-    let question = Question { plan: Box::new(plan), asked, save, bulk, field: None, scroll: 0, changed: None };
+    let instead = if save == SaveFirst::Nothing { SaveFirst::ByConfig } else { SaveFirst::Nothing };
+    let question = Question { plan: Box::new(plan), asked, save, instead, bulk, field: None, scroll: 0, changed: None };
     state.view.modals.push(Modal::Plan(question));
     vec![]
 }
@@ -196,6 +197,16 @@ pub(super) fn make_plan(state: &State, asked: Asked<'_>, resources: &[Identity],
         true => plan::plan_bulk(basis, asked.action, resources, asked.save),
         false => plan::plan_with(basis, asked.action, resources, asked.save),
     }
+}
+
+/// The plan of an open question with everything brought to safety first, also when nothing can be: it says why.
+/// `None` where nothing would be lost, or it is so already.
+pub fn saving_instead(state: &State, question: &Question, now: Timestamp) -> Option<Plan> {
+    let Question { plan, asked, instead, bulk, .. } = question;
+    let ends = matches!(plan.action, Deed::Stop | Deed::Release) && matches!(plan.confirmation, Confirmation::Typed(_));
+    let loses = plan.targets.iter().any(|target| target.effect.loses_data());
+    let asked_for = Asked { action: plan.action, save: instead, bulk: *bulk };
+    (ends && loses).then(|| make_plan(state, asked_for, asked, now))
 }
 
 pub(super) fn begin(state: &mut State, plan: Plan, typed: Option<&str>, now: Timestamp) -> Vec<Effect> {

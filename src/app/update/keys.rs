@@ -99,9 +99,11 @@ fn is_held(view: &View, listener: Listener, key: Pressed, now: Timestamp) -> boo
     if listener == Listener::NameField {
         return false;
     }
-    let waits = listener == Listener::Leave || action.is_some_and(Action::toggles);
-    // Only the first repeat comes late: what comes late once more was pressed. A plan's key is pressed twice on
-    // purpose, and its second press begins nothing.
+    // In a plan it begins something: the key that opened or turned the plan may still be down.
+    let begins = listener == Listener::Plan && action == Some(Action::SaveAndEnd);
+    let waits = begins || listener == Listener::Leave || action.is_some_and(Action::toggles);
+    // Only the first repeat comes late: what comes late once more was pressed. A plan's other keys are pressed twice on
+    // purpose, and their second press begins nothing.
     let first = elsewhere && listener != Listener::Plan && !view.last_press.is_some_and(|press| press.repeated);
     now.duration_since(at) < if waits || first { FIRST_REPEAT } else { HELD }
 }

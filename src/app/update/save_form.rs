@@ -9,7 +9,7 @@ use super::windows::edit;
 use crate::app::action::{Action, Code, Key};
 use crate::app::effect::Effect;
 use crate::app::message::Msg;
-use crate::app::save_form::{Look, At, SaveForm};
+use crate::app::save_form::{At, Look, SaveForm};
 use crate::app::state::{Modal, State};
 use crate::rules::checkpoint::proposals::{Proposal, Size};
 use crate::rules::checkpoint::{Method, QUIET, Recipe, Trouble};

@@ -5,7 +5,8 @@ use providers::model::{AccountName, Action as Deed, Identity};
 use tui_input::Input;
 
 use super::{
-    MESSAGE_STAYS, answer, budget_form, deeds, figures, keys, leave_now, mouse, reach, resort, save_form, windows, world,
+    MESSAGE_STAYS, answer, budget_form, deeds, figures, keys, leave_now, mouse, reach, resort, save_form, windows,
+    world,
 };
 use crate::app::action::Action;
 use crate::app::effect::Effect;

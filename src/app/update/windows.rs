@@ -5,7 +5,7 @@ use providers::model::{AccountName, Action as Deed, Identity};
 use providers::text::clean;
 use tui_input::{Input, InputRequest};
 
-use super::deeds::{Asked, begin, make_plan};
+use super::deeds::{Asked, begin, make_plan, saving_instead};
 use super::rebuild;
 use super::view::{further_back, intend, perform, say, step};
 use crate::app::action::{Action, Code, Key};
@@ -44,28 +44,57 @@ pub(super) fn in_plan(state: &mut State, key: Key, now: Timestamp) -> Vec<Effect
         Deed::Checkpoint => Action::Checkpoint,
     };
     let answers = !plan.targets.is_empty() && question.changed.is_none_or(|at| now.duration_since(at) >= READING);
-    match meaning {
-        Some(Action::Back) => {
+    let loses = plan.targets.iter().any(|target| target.effect.loses_data());
+    match (meaning, &plan.confirmation) {
+        (Some(Action::Back), _) => {
             state.view.modals.pop();
         }
-        Some(Action::Confirm) if answers && plan.confirmation == Confirmation::Countdown => {
-            let plan = (**plan).clone();
-            state.view.modals.pop();
-            return begin(state, plan, None, now);
+        (Some(Action::Down), _) => question.scroll = (question.scroll + 1).min(last),
+        (Some(Action::Up), _) => question.scroll = question.scroll.saturating_sub(1),
+        _ if !answers => {}
+        (Some(Action::Confirm), Confirmation::Countdown) => return begin_asked(state, now),
+        (Some(Action::SaveAndEnd), Confirmation::Save) => return begin_asked(state, now),
+        // What is not in the copy is lost: a yes by habit is not enough.
+        (Some(Action::Confirm), Confirmation::Save) if !loses => return begin_asked(state, now),
+        (Some(action), Confirmation::Save) if action == again && plan.action != Deed::Checkpoint => {
+            ask_instead(state, now);
         }
-        Some(Action::SaveAndEnd | Action::Confirm) if answers && plan.confirmation == Confirmation::Save => {
-            let plan = (**plan).clone();
-            state.view.modals.pop();
-            return begin(state, plan, None, now);
-        }
-        Some(action) if answers && action == again && matches!(plan.confirmation, Confirmation::Typed(_)) => {
-            question.field = Some(Input::default());
-        }
-        Some(Action::Down) => question.scroll = (question.scroll + 1).min(last),
-        Some(Action::Up) => question.scroll = question.scroll.saturating_sub(1),
+        (Some(Action::SaveAndEnd), Confirmation::Typed(_)) => save_instead(state, now),
+        (Some(action), Confirmation::Typed(_)) if action == again => question.field = Some(Input::default()),
         _ => {}
     }
     vec![]
+}
+
+/// What was asked about begins.
+fn begin_asked(state: &mut State, now: Timestamp) -> Vec<Effect> {
+    match state.view.modals.pop() {
+        Some(Modal::Plan(question)) => begin(state, *question.plan, None, now),
+        _ => vec![],
+    }
+}
+
+/// Asks about the same with everything brought to safety first, where that can be.
+fn save_instead(state: &mut State, now: Timestamp) {
+    let Some(Modal::Plan(question)) = state.view.modals.last() else { return };
+    let Some(plan) = saving_instead(state, question, now) else { return };
+    match (plan.targets.is_empty(), plan.left_out.into_iter().next()) {
+        (true, Some((_, name, hindrance))) => {
+            say(&mut state.view, Msg::LeftOut { name, action: plan.action, hindrance }, now);
+        }
+        _ => ask_instead(state, now),
+    }
+}
+
+/// The open question becomes the other one about the same resources: with or without a checkpoint first.
+fn ask_instead(state: &mut State, now: Timestamp) {
+    let Some(Modal::Plan(question)) = state.view.modals.last() else { return };
+    let asked = Asked { action: question.plan.action, save: &question.instead, bulk: question.bulk };
+    let plan = make_plan(state, asked, &question.asked, now);
+    if let Some(question) = self::question(state) {
+        std::mem::swap(&mut question.save, &mut question.instead);
+        (*question.plan, question.scroll) = (plan, 0);
+    }
 }
 
 pub(super) fn in_name_field(state: &mut State, key: Key, now: Timestamp) -> Vec<Effect> {

@@ -36,11 +36,13 @@ pub enum Flag {
     Mine,
     /// Left out of every bulk action.
     Protected,
+    /// Something may lie on it, and no copy of that was ever verified.
+    Unsaved,
 }
 
 impl Flag {
     /// Every one, in the order of the help.
-    pub const ALL: [Flag; 15] = [
+    pub const ALL: [Flag; 16] = [
         Flag::Idle,
         Flag::Busy,
         Flag::Underused,
@@ -56,6 +58,7 @@ impl Flag {
         Flag::Pending,
         Flag::Mine,
         Flag::Protected,
+        Flag::Unsaved,
     ];
 
     /// English, Chinese, then further spellings.
@@ -76,6 +79,7 @@ impl Flag {
             Flag::Pending => &["pending", "操作中"],
             Flag::Mine => &["mine", "我的", "本人"],
             Flag::Protected => &["protected", "受保护"],
+            Flag::Unsaved => &["unsaved", "未保存"],
         }
     }
 
@@ -185,11 +189,13 @@ pub enum Quantity {
     Age,
     /// The size of a storage item, in GiB where nothing else is said.
     Size,
+    /// How old the last verified copy is; nothing for what has none.
+    Saved,
 }
 
 impl Quantity {
     /// Every one, in the order of the help.
-    pub const ALL: [Quantity; 7] = [
+    pub const ALL: [Quantity; 8] = [
         Quantity::Rate,
         Quantity::Gpus,
         Quantity::Utilization,
@@ -197,6 +203,7 @@ impl Quantity {
         Quantity::Up,
         Quantity::Age,
         Quantity::Size,
+        Quantity::Saved,
     ];
 
     /// English, Chinese, then further spellings.
@@ -209,6 +216,7 @@ impl Quantity {
             Quantity::Up => &["up", "运行", "uptime"],
             Quantity::Age => &["age", "已租", "时长"],
             Quantity::Size => &["size", "大小", "容量"],
+            Quantity::Saved => &["saved", "已存", "副本"],
         }
     }
 
@@ -222,6 +230,7 @@ impl Quantity {
             Quantity::Up => "up>2d",
             Quantity::Age => "age>30d",
             Quantity::Size => "size>100g",
+            Quantity::Saved => "saved>1d",
         }
     }
 

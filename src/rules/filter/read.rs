@@ -335,6 +335,7 @@ fn compare(quantity: Quantity, op: Op, value: &str) -> Result<Test, Fault> {
         Quantity::Size => Test::SizeGib(op, mebibytes(value)? / Decimal::from(1024)),
         Quantity::Up => Test::Up(op, duration(value)?),
         Quantity::Age => Test::Age(op, duration(value)?),
+        Quantity::Saved => Test::Saved(op, duration(value)?),
     })
 }
 

@@ -11,7 +11,7 @@ use tar::EntryType;
 use super::remote::{Kind, Output};
 use super::store::{Missing, Store, local, partial};
 use super::survey::{first, refused};
-use super::{Work, blocking};
+use super::{Work, blocking, rsync};
 use crate::rules::checkpoint::listing::{Listing, RemoteFile, RemotePath};
 use crate::rules::checkpoint::manifest::without_a_place;
 use crate::rules::checkpoint::{Trouble, script};
@@ -26,7 +26,7 @@ impl Work {
     /// Brings over what is missing or differs.
     pub(super) async fn copy(&self, store: Arc<Store>, listing: Arc<Listing>) -> Result<(), Trouble> {
         self.meter.expect(listing.count(), listing.bytes());
-        let (to, meter) = (store.clone(), self.meter.clone());
+        let (to, meter, by_rsync) = (store.clone(), self.meter.clone(), listing.has_rsync);
         let missing = blocking(move || {
             if let Some(path) = without_a_place(&listing, to.capitals_count()?) {
                 return Err(Trouble::Name(path.to_string()));
@@ -35,29 +35,29 @@ impl Work {
             to.room(missing.bytes)?;
             Ok(missing)
         });
-        let Missing { files, .. } = missing.await?;
-        let (large, small): (BTreeMap<_, _>, BTreeMap<_, _>) =
-            files.into_iter().partition(|(_, file)| file.bytes > LARGE);
-        let brought = self.bring(&store, small, large).await;
+        let missing = missing.await?;
+        let brought = if missing.files.is_empty() {
+            Ok(())
+        } else if by_rsync && rsync::is_here().await {
+            self.bring_by_rsync(&store, &missing).await
+        } else {
+            self.bring(&store, missing).await
+        };
         match brought {
             // It filled up in the middle.
             Err(Trouble::NoRoom { need: 0, .. }) => {
-                let to = store.clone();
-                blocking(move || to.room(u64::MAX / 4)).await.map_err(|trouble| match trouble {
-                    Trouble::NoRoom { free, .. } => Trouble::NoRoom { need: self.meter.left(), free },
-                    other => other,
-                })
+                let left = self.meter.left();
+                Err(blocking(move || store.no_room(left)).await.unwrap_or_else(|trouble| trouble))
             }
             brought => brought,
         }
     }
 
-    async fn bring(
-        &self,
-        store: &Arc<Store>,
-        small: BTreeMap<RemotePath, RemoteFile>,
-        large: BTreeMap<RemotePath, RemoteFile>,
-    ) -> Result<(), Trouble> {
+    async fn bring(&self, store: &Arc<Store>, missing: Missing) -> Result<(), Trouble> {
+        // GNU tar takes a backslash in a name for the beginning of another sign, and has no word against it that
+        // BusyBox knows: such files come alone as well (tar 1.34, tried 2026-12-01).
+        let alone = |(path, file): &(RemotePath, RemoteFile)| file.bytes > LARGE || !path.is_plain();
+        let (large, small): (BTreeMap<_, _>, BTreeMap<_, _>) = missing.files.into_iter().partition(alone);
         if !small.is_empty() {
             self.bring_small(store, small).await?;
         }

@@ -198,7 +198,11 @@ impl Output {
             self.greeting.extend_from_slice(&line);
         }
         if self.ended || self.greeting.len() + self.held.len() > GREETING {
-            self.greeting.append(&mut self.held);
+            // Cut in the middle of our own mark, it greeted nobody.
+            if !BEGUN.starts_with(&self.held) {
+                self.greeting.append(&mut self.held);
+            }
+            self.held.clear();
             self.ended = true;
         }
     }

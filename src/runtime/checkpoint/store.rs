@@ -28,6 +28,8 @@ const MANIFEST_BYTES: u64 = 1 << 30;
 /// The name of a file that says that nothing may be taken from the copy before: one of its files was not what it said.
 const NOT_LINKED: &str = "not-linked";
 const LOCK: &str = "lock";
+/// Where `rsync` keeps files that were cut, in each folder.
+pub(super) const PARTIAL: &str = ".rentop-partial";
 
 /// A copy in the making, which nobody else works on.
 pub struct Store {
@@ -55,8 +57,13 @@ struct Before {
     files: BTreeMap<RemotePath, (u64, Option<i64>)>,
 }
 
+/// A person may name a copy by a link to it.
+pub(super) fn copy_flags() -> OFlags {
+    OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC
+}
+
 fn folder_flags() -> OFlags {
-    OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC
+    copy_flags() | OFlags::NOFOLLOW
 }
 
 fn private() -> Mode {
@@ -116,6 +123,11 @@ impl Store {
         self.all.join(&self.name)
     }
 
+    /// Where files are in the making.
+    pub fn incoming_path(&self) -> PathBuf {
+        self.part().join(INCOMING)
+    }
+
     /// Whether a capital and a small letter are two.
     pub fn capitals_count(&self) -> Result<bool, Trouble> {
         drop(self.create("aa")?);
@@ -126,7 +138,7 @@ impl Store {
 
     /// Makes the folders, takes what it can from the copy before, and says what is still to come.
     pub fn prepare(&self, listing: &Listing, meter: &Meter) -> Result<Missing, Trouble> {
-        self.clear(listing, meter)?;
+        self.clear(listing, true, meter)?;
         for path in listing.folders.keys() {
             self.inside(path)?;
         }
@@ -148,10 +160,19 @@ impl Store {
 
     /// Whether there is room for so much more.
     pub fn room(&self, bytes: u64) -> Result<(), Trouble> {
-        let told = rustix::fs::fstatvfs(&self.root).map_err(|error| local(self.part().display(), error))?;
-        let free = told.f_bavail.saturating_mul(told.f_frsize);
+        let free = self.free()?;
         let need = bytes.saturating_add(bytes / 100).saturating_add(SPARE);
         if bytes > 0 && free < need { Err(Trouble::NoRoom { need, free }) } else { Ok(()) }
+    }
+
+    /// There is none left, and so much is still to come.
+    pub fn no_room(&self, need: u64) -> Result<Trouble, Trouble> {
+        Ok(Trouble::NoRoom { need, free: self.free()? })
+    }
+
+    fn free(&self) -> Result<u64, Trouble> {
+        let told = rustix::fs::fstatvfs(&self.root).map_err(|error| local(self.part().display(), error))?;
+        Ok(told.f_bavail.saturating_mul(told.f_frsize))
     }
 
     /// The file is here whole, as far as its size and time tell.
@@ -286,8 +307,9 @@ impl Store {
         }
     }
 
-    /// Removes whatever is not in the list, links included: they are made last.
-    pub fn clear(&self, listing: &Listing, meter: &Meter) -> Result<(), Trouble> {
+    /// Removes whatever is not in the list, links included: they are made last. What `rsync` goes on with is kept as
+    /// long as it may go on.
+    pub fn clear(&self, listing: &Listing, keep_partial: bool, meter: &Meter) -> Result<(), Trouble> {
         *self.last.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = None;
         let at = |error: Errno| local(self.part().display(), error);
         let mut folders = vec![(Vec::new(), self.root.try_clone().map_err(|error| local("", error))?)];
@@ -297,7 +319,9 @@ impl Store {
                 meter.check()?;
                 let entry = entry.map_err(at)?;
                 let name = entry.file_name().to_bytes();
-                if matches!(name, b"." | b"..") || (above.is_empty() && name == INCOMING.as_bytes()) {
+                let is_ours =
+                    (above.is_empty() && name == INCOMING.as_bytes()) || (keep_partial && name == PARTIAL.as_bytes());
+                if matches!(name, b"." | b"..") || is_ours {
                     continue;
                 }
                 let path = if above.is_empty() { name.to_vec() } else { [&above, name].join(&b'/') };
@@ -387,7 +411,7 @@ fn subfolder(folder: &OwnedFd, name: &[u8]) -> Result<OwnedFd, Errno> {
 }
 
 /// The folder above a path, and the name in it; `None` where it is not there.
-fn walk<'p>(root: &OwnedFd, path: &'p RemotePath) -> Option<(OwnedFd, &'p OsStr)> {
+pub(super) fn walk<'p>(root: &OwnedFd, path: &'p RemotePath) -> Option<(OwnedFd, &'p OsStr)> {
     let mut folder = root.try_clone().ok()?;
     let mut parts = path.parts();
     let name = OsStr::from_bytes(parts.next_back()?);
@@ -407,13 +431,13 @@ fn is_like(folder: BorrowedFd<'_>, name: &OsStr, bytes: u64, mtime: Option<i64>)
 }
 
 /// Why a file could not be summed up.
-enum Unread {
+pub(super) enum Unread {
     Io(io::Error),
     Told(Trouble),
 }
 
 /// Reads a file anew from the disk. `None` when it is no plain file of this size.
-fn sum(
+pub(super) fn sum(
     folder: BorrowedFd<'_>,
     name: &OsStr,
     bytes: u64,
@@ -426,9 +450,9 @@ fn sum(
     let file = rustix::fs::openat(folder, name, flags, Mode::empty()).map_err(|error| Unread::Io(error.into()))?;
     let mut file = File::from(file);
     file.sync_all().map_err(Unread::Io)?;
-    // What is on the disk counts, not what is still in memory.
+    // What is on the disk counts, not what is still in memory. A system that does not take the advice reads that.
     #[cfg(target_os = "linux")]
-    drop(rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed));
+    let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
     let (mut sha, mut chunk, mut all) = (Sha256::new(), vec![0; CHUNK], 0);
     loop {
         let read = file.read(&mut chunk).map_err(Unread::Io)?;
@@ -442,7 +466,7 @@ fn sum(
 }
 
 /// The manifest of a copy, and its sum.
-fn read_manifest(root: &OwnedFd) -> io::Result<(Manifest, String)> {
+pub(super) fn read_manifest(root: &OwnedFd) -> io::Result<(Manifest, String)> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::openat(root, NAME, flags, Mode::empty())?);
     let mut text = Vec::new();

@@ -50,7 +50,7 @@ impl Work {
                 return Err(Trouble::Differs { files: different.len() as u64, first: first(different.iter()) });
             }
             let at = clock::now();
-            store.clear(&listing, &super::Meter::default())?;
+            store.clear(&listing, false, &super::Meter::default())?;
             let manifest = Manifest::new((&machine, &name, &paths), &listing, &here, at);
             let sum = store.finish(&manifest, &listing.links)?;
             Ok(Proof {

@@ -113,6 +113,11 @@ pub fn word(word: Word) -> &'static str {
         Word::PlanGoesOn => "继续计费",
         Word::PlanKeeps => "保留",
         Word::PlanDeletes => "删除",
+        Word::LastSaved => "上次保存",
+        Word::LoggedIn => "登录者",
+        Word::Nobody => "无人",
+        Word::SavesPaths => "保存",
+        Word::Meanwhile => "期间费用",
         Word::PlanUse => "使用",
         Word::PlanMind => "注意",
         Word::PlanAge => "已存在",
@@ -381,17 +386,15 @@ pub fn phrase(phrase: &Phrase) -> String {
             let undo = if undo.is_empty() { String::new() } else { format!("，{undo} 可撤销") };
             format!("{}{what}：5 秒后开始{undo}", action(verb))
         }
-        Phrase::SavesFirst { action: Action::Checkpoint, count } => format!("保存 {count} 个实例"),
-        Phrase::SavesFirst { action: verb, count } => format!("先保存 {count} 个实例，校验无误后{}", action(verb)),
         Phrase::AskName { action: verb, count: 1 } => format!("{}：需先输入名称", action(verb)),
         Phrase::AskName { action: verb, count } => format!("{} {count} 个：需先输入确认文字", action(verb)),
         Phrase::EnterDoes { action: verb } => format!("回车即{}", action(verb)),
         Phrase::LeaveTitle { count } => format!("有 {count} 个操作正在进行"),
         Phrase::UnsentAtLeave { count } => format!("{count} 个操作尚未发出，退出后不再发出。"),
         Phrase::SentAtLeave { count } => format!("{count} 个操作已发出，下次启动时核对结果。"),
-        Phrase::GoesOnAtLeave { rate } => format!("{rate} 继续计费，且无人看管。"),
         Phrase::Farewell { count, rate, by_then, at, alone } => {
-            let watched = if alone { "除非另有 rentop 在运行，否则无人看管。" } else { "" };
+            let watched =
+                if alone { "除非另有 rentop（如 rentop watch）在运行，否则无人看管。" } else { "" };
             format!("{count} 个实例仍在计费，合计 {rate}，到{at}为 {by_then}。{watched}")
         }
         Phrase::Marked { count } => format!("已标记 {count}"),

@@ -114,6 +114,11 @@ pub fn word(word: Word) -> &'static str {
         Word::PlanGoesOn => "goes on",
         Word::PlanKeeps => "keeps",
         Word::PlanDeletes => "deletes",
+        Word::LastSaved => "last saved",
+        Word::LoggedIn => "logged in",
+        Word::Nobody => "nobody",
+        Word::SavesPaths => "saves",
+        Word::Meanwhile => "meanwhile",
         Word::PlanUse => "use",
         Word::PlanMind => "mind",
         Word::PlanAge => "age",
@@ -399,13 +404,6 @@ pub fn phrase(phrase: &Phrase) -> String {
             let undo = if undo.is_empty() { String::new() } else { format!(", {undo} takes it back") };
             format!("{}{what}: begins after 5 s{undo}", action(verb))
         }
-        Phrase::SavesFirst { action: Action::Checkpoint, count } => {
-            format!("save {}", many(count, "instance", "instances"))
-        }
-        Phrase::SavesFirst { action: verb, count } => {
-            let verb = action(verb).to_lowercase();
-            format!("save {}, then {verb} once that is verified", many(count, "instance", "instances"))
-        }
         Phrase::AskName { action: verb, count: 1 } => format!("{}: asks for its name first", action(verb)),
         Phrase::AskName { action: verb, count } => format!("{} {count}: asks for a typed word first", action(verb)),
         Phrase::EnterDoes { action: verb } => format!("enter: {}", action(verb)),
@@ -419,12 +417,11 @@ pub fn phrase(phrase: &Phrase) -> String {
                 many(count, "action is", "actions are")
             )
         }
-        Phrase::GoesOnAtLeave { rate } => format!("{rate} goes on, and nobody watches."),
         Phrase::Farewell { count, rate, by_then, at, alone } => {
             format!(
                 "{}, {rate} in all, {by_then} by {at}.{}",
                 many(count, "instance goes on costing", "instances go on costing"),
-                if alone { " Nobody watches unless another rentop runs." } else { "" }
+                if alone { " Nobody watches unless another rentop runs, `rentop watch` for instance." } else { "" }
             )
         }
         Phrase::Marked { count } => format!("{count} marked"),

@@ -72,19 +72,16 @@ impl Language {
             OfSaveForm::Folder => ["copied into".into(), "复制到".into()],
             OfSaveForm::WorksHere => ["the GPU job works here".into(), "GPU 任务的工作目录".into()],
             OfSaveForm::Newest { since } => [format!("newest files, {since} ago"), format!("最新文件，{since}前")],
-            OfSaveForm::Kept { place } => {
-                [format!("kept anyway: {place}"), format!("本来就保留：{place}")]
-            }
+            OfSaveForm::Kept { place } => [format!("kept anyway: {place}"), format!("本来就保留：{place}")],
             OfSaveForm::Missing => ["not there".into(), "不存在".into()],
             OfSaveForm::Measuring => ["measuring".into(), "计算中".into()],
             OfSaveForm::Sum { paths, size } => {
                 let plural = if paths == 1 { "path" } else { "paths" };
                 match size {
                     Some(size) => [format!("{paths} {plural}, {size}"), format!("{paths} 个路径，{size}")],
-                    None => [
-                        format!("{paths} {plural}, not all of it measured"),
-                        format!("{paths} 个路径，大小未完全得知"),
-                    ],
+                    None => {
+                        [format!("{paths} {plural}, not all of it measured"), format!("{paths} 个路径，大小未完全得知")]
+                    }
                 }
             }
             OfSaveForm::TakeInOrOut => ["in or out".into(), "选或不选".into()],
@@ -119,10 +116,9 @@ impl Language {
                 format!("more than {MOST} paths: write a [[checkpoint]] into the config"),
                 format!("超过 {MOST} 个路径：请在配置中写 [[checkpoint]]"),
             ],
-            Mistake::NoFolder => [
-                "the folder of this computer begins with / or ~".into(),
-                "本机的目标文件夹须以 / 或 ~ 开头".into(),
-            ],
+            Mistake::NoFolder => {
+                ["the folder of this computer begins with / or ~".into(), "本机的目标文件夹须以 / 或 ~ 开头".into()]
+            }
         };
         match self {
             Language::English => english,

@@ -66,16 +66,27 @@ pub enum OfSaving<'a> {
         all: bool,
     },
     // Offered.
+    PlanFor {
+        action: Action,
+        name: &'a str,
+    },
+    PlanForMany {
+        action: Action,
+        count: usize,
+    },
     First {
         action: Action,
         paths: usize,
         last: Option<&'a str>,
+        /// The key begins it, and does not only change the plan.
+        begins: bool,
     },
     /// The same for so many of so many.
     FirstMany {
         action: Action,
         count: usize,
         of: usize,
+        begins: bool,
     },
     /// What the last one was: its bytes, how long it took, and what the machine costs in that time.
     LastTime {
@@ -96,37 +107,7 @@ pub enum OfSaving<'a> {
     },
 }
 
-/// Labels of lines about checkpoints.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SavingWord {
-    LastSaved,
-    LoggedIn,
-    Nobody,
-    NotKnown,
-    Never,
-    Meanwhile,
-    Where,
-    Trouble,
-}
-
 impl Language {
-    pub fn saving_word(self, word: SavingWord) -> &'static str {
-        let [english, chinese] = match word {
-            SavingWord::LastSaved => ["last saved", "上次保存"],
-            SavingWord::LoggedIn => ["logged in", "登录者"],
-            SavingWord::Nobody => ["nobody", "无人"],
-            SavingWord::NotKnown => ["not known", "未知"],
-            SavingWord::Never => ["never", "从未"],
-            SavingWord::Meanwhile => ["meanwhile", "期间"],
-            SavingWord::Where => ["saves", "保存"],
-            SavingWord::Trouble => ["trouble", "问题"],
-        };
-        match self {
-            Language::English => english,
-            Language::Chinese => chinese,
-        }
-    }
-
     pub fn of_saving(self, of: &OfSaving) -> String {
         match self {
             Language::English => english(of),
@@ -185,19 +166,22 @@ fn english(of: &OfSaving) -> String {
         OfSaving::Covers { all: false } => {
             "only these paths are saved; everything else on the disk is deleted".to_owned()
         }
-        OfSaving::First { action, paths, last } => {
+        OfSaving::PlanFor { action, name } => format!("Save, then {} {name}", action.word()),
+        OfSaving::PlanForMany { action, count } => format!("Save, then {} {count} instances", action.word()),
+        OfSaving::First { action, paths, last, begins } => {
             let last = last.map(|last| format!(" ({last})")).unwrap_or_default();
-            let paths = many(paths as u64, "path", "paths");
+            let (begin, paths) = (if begins { "begin: " } else { "" }, many(paths as u64, "path", "paths"));
             match action {
-                Action::Checkpoint => format!("save {paths}{last}"),
-                _ => format!("save {paths} first{last}, then {}", action.word()),
+                Action::Checkpoint => format!("{begin}save {paths}{last}"),
+                _ => format!("{begin}save {paths} first{last}, then {}", action.word()),
             }
         }
-        OfSaving::FirstMany { action, count, of } => {
+        OfSaving::FirstMany { action, count, of, begins } => {
+            let begin = if begins { "begin: " } else { "" };
             let which = if count == of { format!("all {count}") } else { format!("{count} of {of}") };
             match action {
-                Action::Checkpoint => format!("save {which}"),
-                _ => format!("save {which} first, then {} each once its copy is verified", action.word()),
+                Action::Checkpoint => format!("{begin}save {which}"),
+                _ => format!("{begin}save {which} first, then {} each once its copy is verified", action.word()),
             }
         }
         OfSaving::LastTime { bytes, took, costs } => {
@@ -212,8 +196,9 @@ fn english(of: &OfSaving) -> String {
         }
         OfSaving::StopsAtLeave { count } => {
             format!(
-                "{} stops here and goes on where it was at the next start, or in a `rentop watch`.",
-                many(count as u64, "checkpoint", "checkpoints")
+                "{} here; the next start, or a `rentop watch`, goes on where it was. More than ten minutes later \
+                 nothing is released or stopped by it.",
+                many(count as u64, "checkpoint stops", "checkpoints stop")
             )
         }
     }
@@ -268,18 +253,22 @@ fn chinese(of: &OfSaving) -> String {
         }
         OfSaving::Covers { all: true } => "这些路径包含将被删除的全部数据".to_owned(),
         OfSaving::Covers { all: false } => "只保存这些路径，磁盘上的其他数据都会删除".to_owned(),
-        OfSaving::First { action, paths, last } => {
+        OfSaving::PlanFor { action, name } => format!("保存后{} {name}", verb(action)),
+        OfSaving::PlanForMany { action, count } => format!("保存后{} {count} 个实例", verb(action)),
+        OfSaving::First { action, paths, last, begins } => {
             let last = last.map(|last| format!("（{last}）")).unwrap_or_default();
+            let begin = if begins { "开始：" } else { "" };
             match action {
-                Action::Checkpoint => format!("保存 {paths} 个路径{last}"),
-                _ => format!("先保存 {paths} 个路径{last}，再{}", verb(action)),
+                Action::Checkpoint => format!("{begin}保存 {paths} 个路径{last}"),
+                _ => format!("{begin}先保存 {paths} 个路径{last}，再{}", verb(action)),
             }
         }
-        OfSaving::FirstMany { action, count, of } => {
+        OfSaving::FirstMany { action, count, of, begins } => {
+            let begin = if begins { "开始：" } else { "" };
             let which = if count == of { format!("全部 {count} 个") } else { format!("{of} 个中的 {count} 个") };
             match action {
-                Action::Checkpoint => format!("保存{which}"),
-                _ => format!("先保存{which}，各自校验无误后{}", verb(action)),
+                Action::Checkpoint => format!("{begin}保存{which}"),
+                _ => format!("{begin}先保存{which}，各自校验无误后{}", verb(action)),
             }
         }
         OfSaving::LastTime { bytes, took, costs } => {
@@ -290,8 +279,8 @@ fn chinese(of: &OfSaving) -> String {
         OfSaving::CannotFirst { why } => format!("无法先保存：{why}"),
         OfSaving::Without { action, count: 1 } => format!("不保存直接{}：需先输入名称", verb(action)),
         OfSaving::Without { action, count } => format!("不保存直接{} {count} 个：需先输入确认文字", verb(action)),
-        OfSaving::StopsAtLeave { count } => {
-            format!("{count} 个保存在此中断，下次启动或运行 rentop watch 时从中断处继续。")
-        }
+        OfSaving::StopsAtLeave { count } => format!(
+            "{count} 个保存在此中断，下次启动或运行 rentop watch 时从中断处继续；若超过十分钟，之后不再释放或停止。"
+        ),
     }
 }

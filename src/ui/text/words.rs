@@ -116,12 +116,18 @@ words! {
     Colon,
     Answer,
     Took,
+    /// Before paths.
+    SavesPaths,
+    Meanwhile,
     // A plan.
     PlanSaves,
     PlanCosts,
     PlanGoesOn,
     PlanKeeps,
     PlanDeletes,
+    LastSaved,
+    LoggedIn,
+    Nobody,
     PlanUse,
     PlanMind,
     PlanEnds,
@@ -540,11 +546,6 @@ pub enum Phrase<'a> {
         /// The key that takes it back; empty where there is none.
         undo: &'a str,
     },
-    /// What a second press begins: a checkpoint, and this once it is verified.
-    SavesFirst {
-        action: Action,
-        count: usize,
-    },
     AskName {
         action: Action,
         count: usize,
@@ -562,10 +563,7 @@ pub enum Phrase<'a> {
     SentAtLeave {
         count: usize,
     },
-    GoesOnAtLeave {
-        rate: &'a str,
-    },
-    /// After the screen.
+    /// At the end, and after the screen.
     Farewell {
         count: usize,
         rate: &'a str,
