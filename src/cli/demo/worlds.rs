@@ -16,6 +16,8 @@ pub const KEY: &str = "demo-key-of-a-simulated-account";
 pub const NOTEBOOK: &str = "q4notebook0007";
 /// Hours.
 const DAY: i64 = 24;
+/// Who starts while somebody looks on was rented so long before: nobody is told of it as of a newcomer.
+const STARTS: SignedDuration = SignedDuration::from_mins(2);
 
 /// One account.
 pub struct Rented {
@@ -233,9 +235,10 @@ fn vast(clock: SimClock) -> World {
             disk_gb: 25,
             life: Life::Starting,
             next: Some((now + SignedDuration::from_secs(25), Life::Running)),
+            created_at: now - STARTS,
             started_at: None,
             region: "Poland, PL".to_owned(),
-            ..up("31000015", "", 0, now)
+            ..Machine::new("31000015", "", now)
         },
     ];
     let new = |gpu: &str, gpu_memory_gib, cents, id: &str, name: &str| Machine {
@@ -296,9 +299,10 @@ fn lambda(clock: SimClock) -> World {
             load: Load::Untold,
             life: Life::Starting,
             next: Some((now + SignedDuration::from_secs(40), Life::Running)),
+            created_at: now - STARTS,
             started_at: None,
             region: "us-west-1".to_owned(),
-            ..up("c0ffee00000000000000000000000002", "infer-a10", 0, now)
+            ..Machine::new("c0ffee00000000000000000000000002", "infer-a10", now)
         },
     ];
     let new = |gpu: &str, gpu_count, cents, id: &str, name: &str| Machine {
@@ -325,6 +329,16 @@ mod tests {
         let clock = SimClock::manual("2026-11-30T09:00:00Z".parse().unwrap());
         let rented = all(&clock, &TimeZone::UTC);
         assert_eq!(rented.iter().map(|account| account.world.listed().count()).sum::<usize>(), 13);
+    }
+
+    #[test]
+    fn nothing_that_is_there_at_the_start_is_a_newcomer() {
+        let now = "2026-11-30T09:00:00Z".parse().unwrap();
+        for Rented { account, world, .. } in all(&SimClock::manual(now), &TimeZone::UTC) {
+            for machine in world.listed() {
+                assert!(machine.created_at < now, "{account} {}", machine.id);
+            }
+        }
     }
 
     #[test]
