@@ -632,7 +632,7 @@ fn the_screen_tells_the_keys_that_somebody_chose() {
     story.press("sx");
     assert!(story.busy().is_empty() && story.question().is_none());
     story.code(Code::Delete);
-    story.shows("delete  release: asks for its name first");
+    story.shows("delete  release without saving: asks for its name first");
     story.press("x");
     assert!(story.field().is_none());
     story.code(Code::Delete);

@@ -520,7 +520,7 @@ pub struct Question {
     /// What is brought to safety first.
     pub save: SaveFirst,
     /// What the other choice about that is.
-    pub instead: SaveFirst,
+    pub instead: Box<SaveFirst>,
     /// Nobody pointed at each of them: what is protected or not mine is left out, also when there is only one.
     pub bulk: bool,
     /// The text that is being typed.

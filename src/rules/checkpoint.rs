@@ -174,7 +174,7 @@ fn part(text: &str) -> String {
     while part.len() > 120 {
         part.pop();
     }
-    if part.starts_with('.') { format!("_{}", &part[1..]) } else { part }
+    part.strip_prefix('.').map_or(part.clone(), |rest| format!("_{rest}"))
 }
 
 /// Whether a machine in this phase may be copied from. Where nobody knows, a try does no harm.

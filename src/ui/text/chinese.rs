@@ -116,7 +116,7 @@ pub fn word(word: Word) -> &'static str {
         Word::LastSaved => "上次保存",
         Word::LoggedIn => "登录者",
         Word::Nobody => "无人",
-        Word::SavesPaths => "保存",
+        Word::SavesPaths => "路径",
         Word::Meanwhile => "期间费用",
         Word::PlanUse => "使用",
         Word::PlanMind => "注意",

@@ -117,7 +117,7 @@ pub fn word(word: Word) -> &'static str {
         Word::LastSaved => "last saved",
         Word::LoggedIn => "logged in",
         Word::Nobody => "nobody",
-        Word::SavesPaths => "saves",
+        Word::SavesPaths => "paths",
         Word::Meanwhile => "meanwhile",
         Word::PlanUse => "use",
         Word::PlanMind => "mind",
@@ -421,7 +421,7 @@ pub fn phrase(phrase: &Phrase) -> String {
             format!(
                 "{}, {rate} in all, {by_then} by {at}.{}",
                 many(count, "instance goes on costing", "instances go on costing"),
-                if alone { " Nobody watches unless another rentop runs, `rentop watch` for instance." } else { "" }
+                if alone { " Nobody watches unless another rentop runs. `rentop watch` would." } else { "" }
             )
         }
         Phrase::Marked { count } => format!("{count} marked"),
