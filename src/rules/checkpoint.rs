@@ -3,6 +3,7 @@
 //! Whoever performs it (`runtime::checkpoint`) does one stage at a time and says how it went; `rules::saga` decides what
 //! follows. Nothing here trusts the success of a command: a copy is one once both sides agree.
 
+mod thin;
 mod trouble;
 
 use jiff::{SignedDuration, Timestamp};
@@ -13,6 +14,7 @@ use super::budgets::Scope;
 use super::saga::OpId;
 use super::streams::Target;
 
+pub use thin::{place_of, surplus};
 pub use trouble::{Told, Trouble, Which};
 
 /// So long files must stay as they are before they count as whole, where the config does not say.
