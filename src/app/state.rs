@@ -16,6 +16,8 @@ use super::figure::Figure;
 use super::gauges::Gauges;
 use super::keymap::{Bindings, Place};
 use super::layout::{Frame, SMALLEST, TROUBLE_LINES};
+use super::lease_form::LeaseForm;
+use super::leases::Leases;
 use super::listing::{Line, Listing};
 use super::message::{GroupName, Msg, Shown};
 use super::palette::Palette;
@@ -58,6 +60,8 @@ pub struct World {
     pub recipes: Vec<RecipeRule>,
     /// The last verified checkpoint of each resource that has one.
     pub saved: BTreeMap<Identity, Saved>,
+    /// What is to happen to instances by itself.
+    pub leases: Leases,
     /// Actions under way, and those that ended in this run or shortly before.
     pub operations: BTreeMap<OpId, Operation>,
     /// Who collects; `None` until the ledger has told.
@@ -105,6 +109,7 @@ impl World {
             spending: Spending::new(TimeZone::UTC),
             recipes: Vec::new(),
             saved: BTreeMap::new(),
+            leases: Leases::default(),
             operations: BTreeMap::new(),
             collector: None,
             ledger_due: None,
@@ -474,6 +479,8 @@ pub enum Modal {
     Snooze(SnoozeChoice),
     /// A budget that is being made or changed.
     Budget(Box<BudgetForm>),
+    /// What is to happen to an instance by itself.
+    Lease(Box<LeaseForm>),
     /// Leaving while actions are under way.
     Leave,
 }
@@ -593,6 +600,7 @@ pub enum Listener {
     AlertsPopup,
     Snooze,
     BudgetForm,
+    LeaseForm,
     Leave,
 }
 
@@ -606,6 +614,7 @@ impl Listener {
                 | Listener::Form
                 | Listener::RangeField
                 | Listener::BudgetForm
+                | Listener::LeaseForm
                 | Listener::HostKey
         )
     }
@@ -634,6 +643,7 @@ impl View {
             Some(Modal::Alerts(_)) => Listener::AlertsPopup,
             Some(Modal::Snooze(_)) => Listener::Snooze,
             Some(Modal::Budget(_)) => Listener::BudgetForm,
+            Some(Modal::Lease(_)) => Listener::LeaseForm,
             Some(Modal::Leave) => Listener::Leave,
         }
     }

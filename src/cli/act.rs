@@ -44,7 +44,7 @@ async fn act(errand: &mut Errand, setup: &Setup, action: Action, args: &ActArgs)
     // An account that was named waits for no other.
     let only = args.account.as_deref();
     errand.run_until(|state| settled(state, only, clock::now())).await.map_err(Stop::failed)?;
-    let identity = find(&errand.state.world, args).inspect_err(|_| {
+    let identity = find(&errand.state.world, &args.name, only).inspect_err(|_| {
         // What could not be asked may be why it was not found.
         told_trouble(setup, &errand.state);
     })?;
@@ -88,8 +88,9 @@ async fn act(errand: &mut Errand, setup: &Setup, action: Action, args: &ActArgs)
     Ok(exit(operation))
 }
 
-fn find(world: &World, args: &ActArgs) -> Result<Identity, Stop> {
-    let account = args.account.as_deref().map(AccountName::new);
+/// The one instance that a name or id means.
+pub fn find(world: &World, name: &str, account: Option<&str>) -> Result<Identity, Stop> {
+    let account = account.map(AccountName::new);
     let shown: Vec<(&Identity, Option<&str>)> = world
         .fleet
         .instances
@@ -98,14 +99,14 @@ fn find(world: &World, args: &ActArgs) -> Result<Identity, Stop> {
         .filter(|known| account.as_ref().is_none_or(|account| known.identity.account == *account))
         .map(|known| (&known.identity, known.row.name.as_deref()))
         .collect();
-    let name = providers::text::clean(&args.name);
-    match point(&args.name, shown.iter().copied()) {
+    let cleaned = providers::text::clean(name);
+    match point(name, shown.iter().copied()) {
         Pointed::One(identity) => Ok(identity),
-        Pointed::None => Err(Stop::usage(format!("no instance has the name or id `{name}`"))),
+        Pointed::None => Err(Stop::usage(format!("no instance has the name or id `{cleaned}`"))),
         Pointed::Many(candidates) => {
             let list: Vec<String> =
                 candidates.iter().map(|identity| format!("  {} --account {}", identity.id, identity.account)).collect();
-            Err(Stop::usage(format!("`{name}` means several instances; say which by id:\n{}", list.join("\n"))))
+            Err(Stop::usage(format!("`{cleaned}` means several instances; say which by id:\n{}", list.join("\n"))))
         }
     }
 }

@@ -8,6 +8,7 @@ mod budgets;
 mod check;
 mod demo;
 mod export;
+mod lease;
 mod look;
 mod ls;
 mod notify;
@@ -121,6 +122,8 @@ pub enum Command {
     Start(ActArgs),
     /// Release an instance: it is deleted, and so is its own disk.
     Release(ActArgs),
+    /// What is to happen to an instance by itself, and when: kept in the ledger, carried out by a rentop that runs.
+    Lease(lease::LeaseArgs),
     /// Channels beyond the screen: which there are, and whether one takes a message.
     Notify(notify::NotifyArgs),
     /// The providers, and what each can and cannot do.
@@ -211,6 +214,7 @@ fn dispatch(args: Args) -> Result<Exit, Stop> {
         Some(Command::Stop(act)) => act::run(&common, Action::Stop, &act),
         Some(Command::Start(act)) => act::run(&common, Action::Start, &act),
         Some(Command::Release(act)) => act::run(&common, Action::Release, &act),
+        Some(Command::Lease(args)) => lease::run(&common, &args),
         Some(Command::Notify(args)) => notify::run(&common, &args),
         Some(Command::Providers(output)) => providers_list::run(output),
         Some(Command::Accounts(output)) => accounts::run(&common, output),

@@ -10,6 +10,7 @@ pub mod dispatch;
 pub mod earlier;
 pub mod filter;
 pub mod fleet;
+pub mod lease;
 pub mod matcher;
 pub mod memory;
 pub mod naming;

@@ -26,7 +26,7 @@ use crate::app::event::WorldEvent;
 use crate::rules::probe;
 use crate::rules::streams::{Target, Told, Trouble};
 
-pub(super) use self::said::{is_silence, last_line, says_silence};
+pub(super) use self::said::{Spoken, is_silence, last_line, says_silence, trouble};
 
 pub use self::command::program;
 

@@ -5,7 +5,7 @@ use providers::text::clean;
 use tui_input::{Input, InputRequest};
 
 use super::view::{perform, quit, say};
-use super::{answer, budget_form, figures, leave_now, popup, windows};
+use super::{answer, budget_form, figures, lease_form, leave_now, popup, windows};
 use crate::app::action::{Action, Code, Key as Pressed};
 use crate::app::effect::Effect;
 use crate::app::message::Msg;
@@ -56,6 +56,7 @@ pub(super) fn pressed(state: &mut State, key: Pressed, now: Timestamp) -> Vec<Ef
         Listener::AlertsPopup => popup::in_popup(state, key, now),
         Listener::Snooze => answer::in_snooze(state, key, now),
         Listener::BudgetForm => budget_form::in_form(state, key, now),
+        Listener::LeaseForm => lease_form::in_form(state, key, now),
         Listener::Leave => match state.view.fixed.keys.action_in(state.view.tab, key) {
             Some(Action::Quit) => leave_now(state, now),
             _ => {
@@ -123,6 +124,11 @@ pub(super) fn pasted(state: &mut State, text: &str, now: Timestamp) {
         Some(Modal::Assign(form)) => insert(form.field()),
         Some(Modal::HostKey { input, .. }) => insert(input),
         Some(Modal::Budget(form)) => {
+            if let Some(input) = form.typing() {
+                insert(input);
+            }
+        }
+        Some(Modal::Lease(form)) => {
             if let Some(input) = form.typing() {
                 insert(input);
             }

@@ -63,6 +63,7 @@ fn wheel(state: &mut State, by: i32) {
         | Listener::HostKey
         | Listener::Snooze
         | Listener::BudgetForm
+        | Listener::LeaseForm
         | Listener::Leave => {}
     }
 }
