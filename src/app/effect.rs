@@ -10,6 +10,7 @@ use crate::rules::alerts::Alert;
 use crate::rules::budgets::Budget;
 use crate::rules::checkpoint::Job;
 use crate::rules::dispatch::{Message, Parcel};
+use crate::rules::lease::{self, Lease, LeaseId};
 use crate::rules::memory::Keep;
 use crate::rules::saga::{OpId, Operation, Permit};
 use crate::rules::settings::Setting;
@@ -98,9 +99,17 @@ pub enum Effect {
         alerts: Vec<Alert>,
         messages: Vec<Message>,
     },
-    /// Read how alerts stand, and what was done: another process may have been told that somebody has seen them, and
-    /// may have brought about what happened.
+    /// Read how alerts and leases stand, and what was done: another process may have been told that somebody has seen
+    /// them, and may have brought about what happened.
     RecallAlerts,
+    /// Write down a lease as it is now; whether it is written is told.
+    KeepLease(Box<Lease>),
+    /// Ask an instance on behalf of a lease.
+    LookForJob {
+        lease: LeaseId,
+        target: Target,
+        ask: lease::Ask,
+    },
     /// Ask the books how balances moved, and what was charged meanwhile.
     AskBalances(Question),
     /// Tell a channel, once it is written down that this was begun.

@@ -140,11 +140,7 @@ fn an_action_that_is_wanted_no_more_is_taken_back_while_it_can_be(
     Outcome::Refused("no".to_owned()),
     Verdict::Turn(Stage::Failed { way: STOP, why: Failure::Refused("no".to_owned()) })
 )]
-fn what_an_action_came_to_is_drawn_from_its_end(
-    #[case] way: Way,
-    #[case] outcome: Outcome,
-    #[case] expected: Verdict,
-) {
+fn what_an_action_came_to_is_drawn_from_its_end(#[case] way: Way, #[case] outcome: Outcome, #[case] expected: Verdict) {
     let sign = holds();
     let look = Seen { course: Course::Ended(&outcome), ..seen(&sign) };
     assert_eq!(judge(Some(&watch(acting(way))), look, at("10:00:00")), expected);

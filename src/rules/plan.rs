@@ -416,7 +416,7 @@ pub fn shown_name(name: Option<&str>, id: &ResourceId) -> String {
 
 impl Fleet {
     /// What a resource is called, also when it is missing: its id where nothing better is known.
-    fn name_of(&self, identity: &Identity) -> String {
+    pub fn name_of(&self, identity: &Identity) -> String {
         let name = match identity.kind {
             ResourceKind::Instance => self.instances.get(identity).and_then(|known| known.row.name.as_deref()),
             ResourceKind::Storage => self.storage.get(identity).and_then(|known| known.row.name.as_deref()),

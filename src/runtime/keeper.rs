@@ -20,6 +20,7 @@ use crate::rules::alerts::Alert;
 use crate::rules::budgets::Budget;
 use crate::rules::dispatch::Message;
 use crate::rules::earlier::Earlier;
+use crate::rules::lease::Lease;
 use crate::rules::memory::{Collector, Keep, LedgerNotice, Memory, Owner, Past};
 use crate::rules::saga::{MOVES_FOR, OpId, Operation};
 use crate::rules::settings::Setting;
@@ -54,6 +55,7 @@ enum Work {
     SumUp(Date, u64, Vec<Budget>),
     KeepAlerts(Vec<Alert>, Vec<Message>),
     RecallAlerts,
+    KeepLease(Box<Lease>),
     /// Messages that are about to be sent, and what is to be done once that is on disk.
     Sending(Vec<Message>, Written),
     KeepBilled(Billed),
@@ -168,6 +170,10 @@ impl Keeper {
     /// The answer comes as an event.
     pub fn recall_alerts(&self) {
         self.put(Work::RecallAlerts);
+    }
+    /// Whether it is written comes as an event.
+    pub fn keep_lease(&self, lease: Box<Lease>) {
+        self.put(Work::KeepLease(lease));
     }
     /// Writes down that messages are about to be sent; `then` is called once that is on disk, or with the reason why it
     /// could not be written.
@@ -369,6 +375,7 @@ impl Desk {
                     self.write("alerts", |ledger| ledger.keep_alerts(&alerts, &messages, clock::now()));
                 }
                 Work::RecallAlerts => self.recall_alerts(),
+                Work::KeepLease(lease) => self.keep_lease(&lease),
                 Work::Sending(messages, then) => {
                     let written = self.open_ledger().and_then(|ledger| ledger.keep_messages(&messages));
                     then(written.as_ref().map(drop).map_err(ToString::to_string));
@@ -513,18 +520,29 @@ impl Desk {
     fn recall_alerts(&mut self) {
         let since = clock::now() - MOVES_FOR;
         let read = |ledger: &mut Ledger| {
-            Ok::<_, LedgerError>((ledger.alerts()?, ledger.messages()?, ledger.acted_since(since)?))
+            let leases = ledger.leases()?;
+            Ok::<_, LedgerError>((ledger.alerts()?, ledger.messages()?, ledger.acted_since(since)?, leases))
         };
         match self.ledger.as_mut().map(read) {
             None => {}
-            Some(Ok((alerts, messages, acted))) => {
+            Some(Ok((alerts, messages, acted, leases))) => {
                 self.outbox.put(Event::World(WorldEvent::AlertsRecalled { alerts, acted }));
+                self.outbox.put(Event::World(WorldEvent::LeasesRecalled(leases)));
                 // A command beside us may have left some to be sent.
                 if !messages.is_empty() {
                     self.outbox.put(Event::World(WorldEvent::MessagesRecalled(messages)));
                 }
             }
             Some(Err(error)) => tracing::error!(%error, "the alerts cannot be read"),
+        }
+    }
+
+    fn keep_lease(&mut self, lease: &Lease) {
+        let kept = self.open_ledger().and_then(|ledger| ledger.keep_lease(lease));
+        let told = kept.as_ref().map(|kept| *kept).map_err(ToString::to_string);
+        self.outbox.put(Event::World(WorldEvent::LeaseKept { lease: lease.id, kept: told }));
+        if let Err(error) = kept {
+            self.not_written("a lease", error);
         }
     }
 

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use providers::model::{AccountName, Identity, ResourceKind};
 use providers::provider::{Found, Part, Poll};
 
-use super::{alerts, budgets, happened, spend, usage, waste};
+use super::{alerts, budgets, happened, leases, spend, usage, waste};
 use crate::app::effect::{Effect, Then};
 use crate::app::event::{Intent, WorldEvent};
 use crate::app::message::Msg;
@@ -98,6 +98,9 @@ pub fn update(world: &mut World, event: WorldEvent, now: Timestamp) -> Vec<Effec
             alerts::recalled(world, alerts, acted, now);
             vec![]
         }
+        WorldEvent::LeasesRecalled(recalled) => leases::recalled(world, recalled, now),
+        WorldEvent::LeaseKept { lease, kept } => leases::kept(world, lease, kept, now),
+        WorldEvent::Job { lease, told } => leases::told(world, lease, &told, now),
         WorldEvent::MessagesRecalled(messages) => {
             if world.collects() && world.remembered {
                 world.alerting.dispatch.join(messages);
@@ -125,6 +128,7 @@ pub fn update(world: &mut World, event: WorldEvent, now: Timestamp) -> Vec<Effec
         }
         WorldEvent::Intent(intent) => intend(world, intent, now),
     };
+    effects.extend(leases::settle(world, now));
     if world.changed {
         world.prune_at = world.fleet.next_prune();
     }
@@ -203,6 +207,7 @@ fn tick(world: &mut World, now: Timestamp) -> Vec<Effect> {
     effects.extend(spend::ask_sums(world, now));
     effects.extend(spend::ask_billed(world, now));
     effects.extend(usage::tick(world, now));
+    effects.extend(leases::tick(world, now));
     effects.extend(ask_due(world, now));
     effects
 }
@@ -265,6 +270,7 @@ fn remembered(world: &mut World, memory: Memory, notices: Vec<LedgerNotice>, now
     world.alerting.alerts.remember(memory.alerts);
     world.alerting.dispatch.remember(memory.messages);
     world.settings.single = memory.settings;
+    world.leases.remember(memory.leases);
     world.saved.extend(memory.saved.into_iter().map(|saved| (saved.identity.clone(), saved)));
     for operation in memory.recent {
         world.operations.entry(operation.id).or_insert(operation);
@@ -461,7 +467,10 @@ fn keep_of(world: &World, name: &AccountName, entries: Entries) -> Option<Keep> 
 
 fn intend(world: &mut World, intent: Intent, now: Timestamp) -> Vec<Effect> {
     // What this process began before it lost the claim is still its own to take back.
-    let for_anybody = matches!(intent, Intent::TakeBack(_) | Intent::Acknowledge(_) | Intent::Snooze { .. });
+    let for_anybody = matches!(
+        intent,
+        Intent::TakeBack(_) | Intent::Acknowledge(_) | Intent::Snooze { .. } | Intent::Lease(_) | Intent::EndLeases(_)
+    );
     if !world.acts() && !for_anybody {
         if let Some(Collector::Other { owner, .. }) = &world.collector {
             world.news.push(Msg::OnlyLooking { host: owner.host.clone(), pid: owner.pid });
@@ -469,7 +478,10 @@ fn intend(world: &mut World, intent: Intent, now: Timestamp) -> Vec<Effect> {
         return Vec::new();
     }
     match intent {
-        Intent::Begin { plan, authority } => begin(world, *plan, authority, now),
+        Intent::Begin { plan, authority } => {
+            let by = world.by.clone();
+            begin(world, *plan, authority, &by, now)
+        }
         Intent::TakeBack(op) => take_back(world, op, now),
         Intent::Refresh => {
             world.fleet.accounts.iter_mut().for_each(|account| account.pacing.wanted = true);
@@ -493,6 +505,8 @@ fn intend(world: &mut World, intent: Intent, now: Timestamp) -> Vec<Effect> {
         }
         Intent::Consent { account, consent } => usage::consent(world, &account, consent, now),
         Intent::AcceptHostKey(identity) => usage::accept_host_key(world, &identity, now),
+        Intent::Lease(draft) => leases::set(world, *draft, now),
+        Intent::EndLeases(ids) => leases::take_away(world, &ids, now),
         intent @ (Intent::Acknowledge(_) | Intent::Snooze { .. }) => alerts::intend(world, &intent, now),
     }
 }
@@ -546,7 +560,7 @@ fn take_back(world: &mut World, op: Option<OpId>, now: Timestamp) -> Vec<Effect>
 }
 
 /// Begins every target of a confirmed plan that can still be begun.
-fn begin(world: &mut World, plan: Plan, authority: Authority, now: Timestamp) -> Vec<Effect> {
+pub(super) fn begin(world: &mut World, plan: Plan, authority: Authority, by: &str, now: Timestamp) -> Vec<Effect> {
     let mut effects = Vec::new();
     let mut count = 0;
     let (action, saves, goes_on) = (plan.action, plan.saves().rates().to_vec(), plan.goes_on().rates().to_vec());
@@ -576,8 +590,7 @@ fn begin(world: &mut World, plan: Plan, authority: Authority, now: Timestamp) ->
         }
         let id = OpId(world.next_op);
         world.next_op += 1;
-        let by = world.by.clone();
-        let (operation, orders) = Operation::begin(id, plan.action, target, authority.clone(), by, now);
+        let (operation, orders) = Operation::begin(id, plan.action, target, authority.clone(), by.to_owned(), now);
         world.operations.insert(id, operation);
         effects.extend(carry_out(world, id, orders, now));
         count += 1;

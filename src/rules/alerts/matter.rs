@@ -7,6 +7,7 @@ use providers::money::Rate;
 use serde::{Deserialize, Serialize};
 
 use crate::rules::budgets::Quantity;
+use crate::rules::lease::{LeaseId, What, Why};
 use crate::rules::saga::OpId;
 
 pub use providers::money::Money;
@@ -92,6 +93,19 @@ pub enum Matter {
     HostKey { identity: Identity, name: String },
     /// More left an account than is known to be charged.
     Unexplained { account: AccountName, amount: Money, since: Timestamp },
+    /// What was to happen to an instance by itself did not: somebody is asked.
+    Lease {
+        lease: LeaseId,
+        identity: Identity,
+        name: String,
+        what: What,
+        why: Why,
+        since: Timestamp,
+        /// What it costs an hour.
+        rates: Vec<Rate>,
+        /// What it has cost since.
+        cost: Vec<Money>,
+    },
     /// A channel does not take what is to be told. `why` is one line without its address.
     Channel { name: String, why: String },
 }
@@ -117,11 +131,12 @@ pub enum Kind {
     Cards,
     HostKey,
     Unexplained,
+    Lease,
     Channel,
 }
 
 impl Kind {
-    pub const ALL: [Kind; 18] = [
+    pub const ALL: [Kind; 19] = [
         Kind::Budget,
         Kind::Forecast,
         Kind::Burn,
@@ -139,6 +154,7 @@ impl Kind {
         Kind::Cards,
         Kind::HostKey,
         Kind::Unexplained,
+        Kind::Lease,
         Kind::Channel,
     ];
 
@@ -161,6 +177,7 @@ impl Kind {
             Kind::Cards => "cards",
             Kind::HostKey => "host_key",
             Kind::Unexplained => "unexplained",
+            Kind::Lease => "lease",
             Kind::Channel => "channel",
         }
     }
@@ -219,6 +236,7 @@ impl Matter {
             Matter::Cards { .. } => Kind::Cards,
             Matter::HostKey { .. } => Kind::HostKey,
             Matter::Unexplained { .. } => Kind::Unexplained,
+            Matter::Lease { .. } => Kind::Lease,
             Matter::Channel { .. } => Kind::Channel,
         }
     }
@@ -236,6 +254,7 @@ impl Matter {
             }
             Matter::NotDone { op, .. } => (About::Action(*op), String::new()),
             Matter::Channel { name, .. } => (About::Channel(name.clone()), String::new()),
+            Matter::Lease { identity, lease, .. } => (About::Resource(identity.clone()), lease.0.to_string()),
             Matter::Idle { identity, .. }
             | Matter::StoppedBilled { identity, .. }
             | Matter::Unattached { identity, .. }
@@ -263,7 +282,8 @@ impl Matter {
             | Matter::Appeared { identity, .. }
             | Matter::Vanished { identity, .. }
             | Matter::Cards { identity, .. }
-            | Matter::HostKey { identity, .. } => Some(identity),
+            | Matter::HostKey { identity, .. }
+            | Matter::Lease { identity, .. } => Some(identity),
             _ => None,
         }
     }
@@ -294,6 +314,7 @@ impl Matter {
             | Matter::Vanished { .. }
             | Matter::Cards { .. }
             | Matter::Unexplained { .. }
+            | Matter::Lease { .. }
             | Matter::Account { .. } => Severity::Money,
             Matter::Ending { .. } | Matter::Repriced { .. } | Matter::Appeared { .. } | Matter::Channel { .. } => {
                 Severity::Note
@@ -322,7 +343,8 @@ impl Matter {
             | Matter::StoppedBilled { rates, .. }
             | Matter::Unattached { rates, .. }
             | Matter::NotDone { rates, .. }
-            | Matter::Appeared { rates, .. } => rates,
+            | Matter::Appeared { rates, .. }
+            | Matter::Lease { rates, .. } => rates,
             _ => &[],
         }
     }

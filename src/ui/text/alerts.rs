@@ -29,11 +29,11 @@ pub struct Sentence {
 }
 
 impl Sentence {
-    fn new(subject: impl Into<String>, says: impl Into<String>) -> Self {
+    pub(super) fn new(subject: impl Into<String>, says: impl Into<String>) -> Self {
         Sentence { subject: subject.into(), says: says.into(), more: Vec::new() }
     }
 
-    fn and(mut self, joint: &str, more: Option<String>) -> Self {
+    pub(super) fn and(mut self, joint: &str, more: Option<String>) -> Self {
         self.more.extend(more.map(|more| format!("{joint}{more}")));
         self
     }
@@ -71,7 +71,7 @@ impl Telling<'_> {
         }
     }
 
-    fn moment(&self, at: Timestamp) -> String {
+    pub(super) fn moment(&self, at: Timestamp) -> String {
         let language = self.look.language;
         match self.now {
             Some(now) => format::moment(at, now, self.zone, language),
@@ -92,7 +92,7 @@ impl Telling<'_> {
         format::rates(rates, self.first, self.look)
     }
 
-    fn sums(&self, sums: &[Money]) -> Option<String> {
+    pub(super) fn sums(&self, sums: &[Money]) -> Option<String> {
         let told: Vec<String> = sums.iter().map(|money| format::money(*money, self.look.glyphs)).collect();
         (!told.is_empty()).then(|| told.join(" + "))
     }
@@ -223,6 +223,7 @@ impl Telling<'_> {
                 let says = format!(" lost {money} more than was charged since {}", self.moment(*since));
                 Sentence::new((self.title)(account), says)
             }
+            Matter::Lease { name, what, why, since, cost, .. } => self.of_lease(name, *what, why, *since, cost),
             Matter::Channel { name, why } => Sentence::new(format!("channel {name}"), format!(" does not work: {why}")),
         }
     }
@@ -331,6 +332,7 @@ impl Telling<'_> {
                 let says = format!(" 自 {} 起比已知费用多扣 {money}", self.moment(*since));
                 Sentence::new((self.title)(account), says)
             }
+            Matter::Lease { name, what, why, since, cost, .. } => self.of_lease(name, *what, why, *since, cost),
             Matter::Channel { name, why } => Sentence::new(format!("通知渠道 {name}"), format!(" 发送失败：{why}")),
         }
     }

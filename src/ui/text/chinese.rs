@@ -579,6 +579,7 @@ pub fn message(message: &Msg, look: &Look, first: Currency) -> String {
         Msg::AlertsSeen { count } => return format!("{count} 条已阅，不再提醒"),
         Msg::Snoozed { clock, .. } => return format!("若仍如此，{clock} 再提醒"),
         Msg::AlertAnswered => "无需再处理：已阅或已结束",
+        Msg::Lease { name, what, note } => return super::Language::Chinese.lease_news(name, *what, note),
         Msg::NoAlertHere => "此处没有告警",
         Msg::NotOfThisAlert => "此告警不针对某个实例或存储项；按 enter 转到相关处",
         Msg::NothingIdleNow => "未发现空闲实例",

@@ -632,6 +632,7 @@ pub fn message(message: &Msg, look: &Look, first: Currency) -> String {
         Msg::AlertsSeen { count } => return format!("{count} seen: they are not told again"),
         Msg::Snoozed { clock, .. } => return format!("told again at {clock}, if it is still so"),
         Msg::AlertAnswered => "nothing is left to say to it: it is seen, or over",
+        Msg::Lease { name, what, note } => return super::Language::English.lease_news(name, *what, note),
         Msg::NoAlertHere => "no alert here",
         Msg::NotOfThisAlert => "this is about no instance and no storage item; enter goes there",
         Msg::NothingIdleNow => "nothing is known to be idle",
