@@ -56,7 +56,7 @@ impl Language {
                 [format!("Save results of {name}"), format!("保存 {name} 的结果")]
             }
             OfSaveForm::Title { name, .. } => {
-                [format!("Save results of {name}, then release"), format!("保存 {name} 的结果，然后释放")]
+                [format!("Save, then release {name}"), format!("保存后释放 {name}")]
             }
             OfSaveForm::Why => [
                 "No [[checkpoint]] of the config fits it: choose what is worth keeping.".into(),
