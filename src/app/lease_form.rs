@@ -189,7 +189,8 @@ mod tests {
 
     fn form(choice: Choice, when: &str, max_cost: &str) -> LeaseForm {
         let mut form = LeaseForm::new(vec![identity("team", "a")], &[], false, true);
-        (form.choice, form.when, form.max_cost) = (choice, Input::new(when.to_owned()), Input::new(max_cost.to_owned()));
+        (form.choice, form.when, form.max_cost) =
+            (choice, Input::new(when.to_owned()), Input::new(max_cost.to_owned()));
         form
     }
 

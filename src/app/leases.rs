@@ -108,9 +108,8 @@ pub fn notes(world: &World, draft: &Draft, shift: Option<Shift>, now: Timestamp)
     }
     notes.extend(shift.map(Note::Shifted));
     let known = world.fleet.instances.get(identity);
-    let protected = provider.zip(known).is_some_and(|(provider, known)| {
-        world.settings.protected(provider, identity, &known.row)
-    });
+    let protected =
+        provider.zip(known).is_some_and(|(provider, known)| world.settings.protected(provider, identity, &known.row));
     if protected && *what != What::Start {
         notes.push(Note::Protected);
     }
@@ -133,17 +132,12 @@ impl World {
         let fleet = &self.fleet;
         let another = || {
             let mut there = fleet.instances_of(&identity.account).filter(|known| !known.is_gone());
-            there.any(|known| {
-                known.identity.id == identity.id && known.identity.generation > identity.generation
-            })
+            there.any(|known| known.identity.id == identity.id && known.identity.generation > identity.generation)
         };
         match fleet.instances.get(identity) {
             Some(known) if !known.is_gone() => match known.missing_since {
                 Some(_) => Sight::Untold,
-                None => Sight::Here {
-                    phase: known.phase(),
-                    rates: known.rates().upper().rates().to_vec(),
-                },
+                None => Sight::Here { phase: known.phase(), rates: known.rates().upper().rates().to_vec() },
             },
             _ if another() => Sight::AnotherMachine,
             Some(_) => Sight::Gone,

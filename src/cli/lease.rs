@@ -193,8 +193,7 @@ fn cancel(common: &Common, name: &str, account: Option<&str>) -> Result<Exit, St
     let ((), _) = visit(&setup, async |errand| {
         let world = &errand.state.world;
         let by_id = name.parse().ok().map(LeaseId);
-        let mut leases: Vec<Lease> =
-            world.leases.in_force().filter(|lease| Some(lease.id) == by_id).cloned().collect();
+        let mut leases: Vec<Lease> = world.leases.in_force().filter(|lease| Some(lease.id) == by_id).cloned().collect();
         if leases.is_empty() {
             let fits = |lease: &&Lease| {
                 let of_account = account.is_none_or(|account| lease.identity.account.as_str() == account);

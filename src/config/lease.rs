@@ -10,7 +10,8 @@ pub(super) const LEASE: &[&str] = &["on_box", "on_box_check"];
 pub(super) fn commands(section: &Section<'_>) -> Commands {
     let command = |key: &str| section.get(key).and_then(|node| line(&node));
     let commands = Commands { arm: command("on_box"), check: command("on_box_check") };
-    if let (None, Some(node)) = (&commands.arm, section.get("on_box_check").filter(|_| section.get("on_box").is_none())) {
+    if let (None, Some(node)) = (&commands.arm, section.get("on_box_check").filter(|_| section.get("on_box").is_none()))
+    {
         node.refuse_key("means nothing without `on_box`");
     }
     commands

@@ -216,9 +216,18 @@ pub enum Step {
     /// Until its moment comes, or its job ends.
     Waiting,
     /// Its moment was then; nothing is begun. With a time, it is tried again then.
-    Due { since: Timestamp, tries: u32, next_try: Option<Timestamp> },
+    Due {
+        since: Timestamp,
+        tries: u32,
+        next_try: Option<Timestamp>,
+    },
     /// This action is under way for it.
-    Acting { since: Timestamp, tries: u32, op: OpId, instead: Option<Instead> },
+    Acting {
+        since: Timestamp,
+        tries: u32,
+        op: OpId,
+        instead: Option<Instead>,
+    },
     /// It does nothing more by itself but for what its highest cost says: somebody is asked.
     Asking {
         since: Timestamp,
@@ -228,7 +237,10 @@ pub enum Step {
         /// What the instance has cost since.
         meter: Meter,
     },
-    Ended { at: Timestamp, how: End },
+    Ended {
+        at: Timestamp,
+        how: End,
+    },
 }
 
 /// How a lease ended.

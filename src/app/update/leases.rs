@@ -264,10 +264,7 @@ fn hindered(
     let Some(lease) = world.leases.by.get(&id) else { return Vec::new() };
     let (what, sight) = (lease.what, world.sight(&lease.identity));
     let Some(lease) = world.leases.by.get_mut(&id) else { return Vec::new() };
-    let passes = matches!(
-        hindrance,
-        Some(Hindrance::UnderWay | Hindrance::NotThere | Hindrance::AccountInTrouble)
-    );
+    let passes = matches!(hindrance, Some(Hindrance::UnderWay | Hindrance::NotThere | Hindrance::AccountInTrouble));
     let waits_for_another = hindrance == Some(Hindrance::UnderWay);
     if passes && (waits_for_another || !lease.is_tried_out()) {
         lease.later(now);
@@ -279,9 +276,7 @@ fn hindered(
         (None, Some(hindrance @ (Hindrance::NoRecipe | Hindrance::CannotBeRead | Hindrance::NoAddress))) => {
             return act(world, id, Some(Instead::NoCheckpoint(hindrance)), now);
         }
-        (None, Some(Hindrance::Provider(Refusal::WrongPhase))) if is_so(what, &sight) => {
-            lease.end(End::AlreadySo, now)
-        }
+        (None, Some(Hindrance::Provider(Refusal::WrongPhase))) if is_so(what, &sight) => lease.end(End::AlreadySo, now),
         // Why it was to be a stop says more than why it is none.
         (Some(Instead::NoCheckpoint(hindrance)), _) => lease.ask(Why::Hindered(hindrance), since, &sight, now),
         (Some(Instead::NotSaved(trouble)), _) => {

@@ -5,7 +5,8 @@ use providers::model::{AccountName, Action as Deed, Identity};
 use tui_input::Input;
 
 use super::{
-    MESSAGE_STAYS, answer, budget_form, deeds, figures, keys, lease_form, leave_now, mouse, reach, resort, windows, world,
+    MESSAGE_STAYS, answer, budget_form, deeds, figures, keys, lease_form, leave_now, mouse, reach, resort, windows,
+    world,
 };
 use crate::app::action::Action;
 use crate::app::effect::Effect;

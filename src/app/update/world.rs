@@ -469,11 +469,7 @@ fn intend(world: &mut World, intent: Intent, now: Timestamp) -> Vec<Effect> {
     // What this process began before it lost the claim is still its own to take back.
     let for_anybody = matches!(
         intent,
-        Intent::TakeBack(_)
-            | Intent::Acknowledge(_)
-            | Intent::Snooze { .. }
-            | Intent::Lease(_)
-            | Intent::EndLeases(_)
+        Intent::TakeBack(_) | Intent::Acknowledge(_) | Intent::Snooze { .. } | Intent::Lease(_) | Intent::EndLeases(_)
     );
     if !world.acts() && !for_anybody {
         if let Some(Collector::Other { owner, .. }) = &world.collector {
@@ -564,13 +560,7 @@ fn take_back(world: &mut World, op: Option<OpId>, now: Timestamp) -> Vec<Effect>
 }
 
 /// Begins every target of a confirmed plan that can still be begun.
-pub(super) fn begin(
-    world: &mut World,
-    plan: Plan,
-    authority: Authority,
-    by: &str,
-    now: Timestamp,
-) -> Vec<Effect> {
+pub(super) fn begin(world: &mut World, plan: Plan, authority: Authority, by: &str, now: Timestamp) -> Vec<Effect> {
     let mut effects = Vec::new();
     let mut count = 0;
     let (action, saves, goes_on) = (plan.action, plan.saves().rates().to_vec(), plan.goes_on().rates().to_vec());

@@ -198,7 +198,10 @@ mod tests {
         child.kill().unwrap();
         child.wait().unwrap();
         assert_eq!(run(&process), Told::NoProcess);
-        assert_eq!(run(&Ask::Arm("echo @rentop-ended 0; false".to_owned())), Told::NotArmed("1 @rentop-ended 0".to_owned()));
+        assert_eq!(
+            run(&Ask::Arm("echo @rentop-ended 0; false".to_owned())),
+            Told::NotArmed("1 @rentop-ended 0".to_owned())
+        );
         assert_eq!(run(&Ask::Arm("exit 3 # ".to_owned())), Told::NotArmed("3".to_owned()));
         assert_eq!(run(&Ask::Confirm("true".to_owned())), Told::Confirmed);
     }

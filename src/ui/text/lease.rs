@@ -62,10 +62,9 @@ impl Language {
                     false => self.of_lease([format!("at {moment}"), moment]),
                 }
             }
-            When::File(path) => self.of_lease([
-                format!("when {path} says that the job went well"),
-                format!("{path} 写明任务成功时"),
-            ]),
+            When::File(path) => {
+                self.of_lease([format!("when {path} says that the job went well"), format!("{path} 写明任务成功时")])
+            }
             When::Process { pid, .. } => {
                 self.of_lease([format!("when process {pid} is gone"), format!("进程 {pid} 结束时")])
             }
@@ -91,10 +90,9 @@ impl Language {
                 "a process leaves no exit code: the instance is kept and you are asked; --max-cost stops it".into(),
                 "进程不留退出码：实例保留并询问；达到费用上限时停机".into(),
             ],
-            Note::Shifted(Shift::Skipped) => [
-                "the clocks skip that time: it is as much later".into(),
-                "当天时钟会跳过该时刻：相应顺延".into(),
-            ],
+            Note::Shifted(Shift::Skipped) => {
+                ["the clocks skip that time: it is as much later".into(), "当天时钟会跳过该时刻：相应顺延".into()]
+            }
             Note::Shifted(Shift::Twice) => [
                 "the clocks show that time twice: the first to come is meant".into(),
                 "当天该时刻出现两次：取最先到来的一次".into(),
@@ -103,10 +101,9 @@ impl Language {
                 format!("takes the place of its lease to {}", Language::English.lease_what(*what)),
                 format!("取代原有租约：{}", Language::Chinese.lease_what(*what)),
             ],
-            Note::StaysArmed => [
-                "what was armed on the instance for that stays armed".into(),
-                "此前在实例上设置的定时仍然有效".into(),
-            ],
+            Note::StaysArmed => {
+                ["what was armed on the instance for that stays armed".into(), "此前在实例上设置的定时仍然有效".into()]
+            }
         })
     }
 
@@ -206,7 +203,9 @@ impl Language {
     /// What is wrong with a field.
     pub fn lease_mistake(self, mistake: &Mistake) -> String {
         self.of_lease(match mistake {
-            Mistake::NoTime => ["no time such as 4h, 22:00 or 2026-12-02 22:00".into(), "不是时间，例如 4h、22:00".into()],
+            Mistake::NoTime => {
+                ["no time such as 4h, 22:00 or 2026-12-02 22:00".into(), "不是时间，例如 4h、22:00".into()]
+            }
             Mistake::Past => ["that is over".into(), "该时刻已过".into()],
             Mistake::TooFar => ["more than 400 days from now".into(), "超过 400 天".into()],
             Mistake::NoPath => ["no absolute path of a file".into(), "不是文件的绝对路径".into()],
@@ -218,9 +217,7 @@ impl Language {
             Mistake::StartByJob => ["a start has a time".into(), "开机只能按时间".into()],
             Mistake::CostWithoutJob => ["only for the end of a job".into(), "只用于任务结束".into()],
             Mistake::JobOfMany => ["a job is one instance's".into(), "任务只属于一个实例".into()],
-            Mistake::NoOnBox => {
-                ["the config has no on_box in [lease]".into(), "配置的 [lease] 中没有 on_box".into()]
-            }
+            Mistake::NoOnBox => ["the config has no on_box in [lease]".into(), "配置的 [lease] 中没有 on_box".into()],
             Mistake::OnBoxWithoutTime => {
                 ["a timer on the instance has a time, and starts nothing".into(), "实例定时只能按时间停机或释放".into()]
             }
@@ -245,21 +242,22 @@ impl Telling<'_> {
                 format!(": its lease ({what}) of {moment} was not carried out in time"),
                 format!(" 的租约（{what}，{moment}）未能按时执行"),
             ],
-            Why::Stale => [
-                ": the file of its job was there before the lease was".to_owned(),
-                " 的任务文件早于租约".to_owned(),
-            ],
+            Why::Stale => {
+                [": the file of its job was there before the lease was".to_owned(), " 的任务文件早于租约".to_owned()]
+            }
             Why::Job { code: told } => {
                 [format!(": its job {}; it is kept", code(told)), format!(" 的任务{}，实例保留", code(told))]
             }
             Why::Hindered(hindrance) => {
                 let why = language.hindrance(hindrance, providers::model::Action::Release);
-                [format!(": its lease ({what}) cannot be carried out: {why}"), format!(" 的租约（{what}）无法执行：{why}")]
+                [
+                    format!(": its lease ({what}) cannot be carried out: {why}"),
+                    format!(" 的租约（{what}）无法执行：{why}"),
+                ]
             }
-            Why::LosesData => [
-                format!(": its lease ({what}) would lose data"),
-                format!(" 的租约（{what}）会丢失数据，未执行"),
-            ],
+            Why::LosesData => {
+                [format!(": its lease ({what}) would lose data"), format!(" 的租约（{what}）会丢失数据，未执行")]
+            }
             Why::NotDone(outcome) => {
                 let why = language.outcome(outcome);
                 [format!(": its lease ({what}) was not carried out: {why}"), format!(" 的租约（{what}）未完成：{why}")]
@@ -303,7 +301,8 @@ mod tests {
     fn what_comes_next_fits_a_row() {
         let told = |what, when| {
             let next = Next { what, when };
-            [Language::English, Language::Chinese].map(|language| language.lease_next(next, at("10:00:00"), &TimeZone::UTC))
+            [Language::English, Language::Chinese]
+                .map(|language| language.lease_next(next, at("10:00:00"), &TimeZone::UTC))
         };
         assert_eq!(told(What::Release, NextWhen::At(at("22:00:00"))), ["22:00 save+rel", "22:00 保存后释放"]);
         assert_eq!(told(What::Release, NextWhen::JobEnd), ["job end: release", "任务结束：保存后释放"]);
