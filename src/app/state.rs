@@ -60,6 +60,8 @@ pub struct World {
     pub recipes: Vec<RecipeRule>,
     /// The last verified checkpoint of each resource that has one.
     pub saved: BTreeMap<Identity, Saved>,
+    /// When it was last looked whether a copy of a schedule is due.
+    pub(super) copies_looked_at: Option<Timestamp>,
     /// Actions under way, and those that ended in this run or shortly before.
     pub operations: BTreeMap<OpId, Operation>,
     /// Who collects; `None` until the ledger has told.
@@ -109,6 +111,7 @@ impl World {
             spending: Spending::new(TimeZone::UTC),
             recipes: Vec::new(),
             saved: BTreeMap::new(),
+            copies_looked_at: None,
             operations: BTreeMap::new(),
             collector: None,
             ledger_due: None,

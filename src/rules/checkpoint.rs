@@ -10,6 +10,7 @@ pub mod paths;
 pub mod proposals;
 pub mod rsync;
 pub mod script;
+mod thin;
 mod trouble;
 
 use jiff::{SignedDuration, Timestamp};
@@ -20,6 +21,7 @@ use super::budgets::Scope;
 use super::saga::OpId;
 use super::streams::Target;
 
+pub use thin::{place_of, surplus};
 pub use trouble::{Told, Trouble, Which};
 
 /// So long files must stay as they are before they count as whole, where the config does not say.

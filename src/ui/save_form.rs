@@ -237,7 +237,10 @@ mod tests {
             proposal("/workspace/train", true, None, 48_300_000, now),
             proposal("/root/runs/实验 12", false, Some(4), 12_400_000_000, now),
             proposal("/data/ckpt", false, Some(130), 340_000_000_000, now),
-            Proposal { size: Size::Unknown, ..proposal("/mnt/a/very/long/way/down/to/what/is/meant", false, Some(3000), 0, now) },
+            Proposal {
+                size: Size::Unknown,
+                ..proposal("/mnt/a/very/long/way/down/to/what/is/meant", false, Some(3000), 0, now)
+            },
         ]
     }
 

@@ -178,9 +178,9 @@ fn furnish(machine: &Path, alias: &str) -> io::Result<()> {
 
 /// Bytes that nothing makes smaller, the same each time: xorshift, from a seed by FNV-1a.
 fn noise(seed: &str, bytes: usize) -> Vec<u8> {
-    let mut state = seed.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
+    let mut state = seed
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
     let mut noise = Vec::with_capacity(bytes + 8);
     while noise.len() < bytes {
         state ^= state << 13;

@@ -72,9 +72,7 @@ impl Language {
             OfSaveForm::Folder => ["copied into".into(), "复制到".into()],
             OfSaveForm::WorksHere => ["the GPU job works here".into(), "GPU 任务的工作目录".into()],
             OfSaveForm::Newest { since } => [format!("newest files, {since} ago"), format!("最新文件，{since}前")],
-            OfSaveForm::Kept { place } => {
-                [format!("kept anyway: {place}"), format!("本来就保留：{place}")]
-            }
+            OfSaveForm::Kept { place } => [format!("kept anyway: {place}"), format!("本来就保留：{place}")],
             OfSaveForm::Missing => ["not there".into(), "不存在".into()],
             OfSaveForm::Measuring => ["measuring".into(), "计算中".into()],
             OfSaveForm::Sum { paths, size } => {
