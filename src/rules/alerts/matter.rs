@@ -148,7 +148,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub const ALL: [Kind; 19] = [
+    pub const ALL: [Kind; 20] = [
         Kind::Budget,
         Kind::Forecast,
         Kind::Burn,
