@@ -127,7 +127,7 @@ fn a_held_key_stays_with_who_heard_it_first(#[case] first_ms: i64, #[case] told:
         assert!(story.state.view.modals.is_empty(), "{keys}");
     }
     // Esc closes what it closes, and takes nothing back on the way.
-    for keys in [":", "/", "?", "c", "jx"] {
+    for keys in [":", "/", "?", "O", "jx"] {
         let mut story = three("10:00:00");
         story.press("s").press(keys).wait_ms(800);
         story.hold(Key::plain(Code::Esc), first_ms, 40, told);
@@ -651,11 +651,11 @@ fn the_screen_tells_the_keys_that_somebody_chose() {
     story.press("j").press("Z").press("Z");
     assert!(story.busy().is_empty());
     story.language = Language::Chinese;
-    story.code(Code::Home).press("  t");
+    story.code(Code::Home).press("  D");
     story.shows("Z 可撤销");
     story.language = Language::English;
     story.code(Code::Esc).press("?");
-    for line in ["t           stop what runs", "delete      end it for good", "Z           take back"] {
+    for line in ["D           stop what runs", "delete      end it for good", "Z           take back"] {
         story.shows(line);
     }
     story.code(Code::Esc).press(":end");
