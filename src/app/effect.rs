@@ -8,8 +8,9 @@ use providers::provider::Ask;
 use super::preferences::Preferences;
 use crate::rules::alerts::Alert;
 use crate::rules::budgets::Budget;
-use crate::rules::checkpoint::Job;
+use crate::rules::checkpoint::{Job, Saved};
 use crate::rules::dispatch::{Message, Parcel};
+use crate::rules::guard::{Trial, Veto, Watch};
 use crate::rules::memory::Keep;
 use crate::rules::saga::{OpId, Operation, Permit};
 use crate::rules::settings::Setting;
@@ -101,6 +102,27 @@ pub enum Effect {
     /// Read how alerts stand, and what was done: another process may have been told that somebody has seen them, and
     /// may have brought about what happened.
     RecallAlerts,
+    /// Write down all that guards are called for by.
+    KeepWatches(Vec<Watch>),
+    /// Write down that guards are not to act on a machine.
+    KeepVeto {
+        identity: Identity,
+        veto: Veto,
+    },
+    /// Read what people forbid guards: another process may have been told.
+    RecallVetoes {
+        asked_at: Timestamp,
+    },
+    /// Find out whether what is promised for a machine could be done now.
+    Prove(Box<Trial>),
+    /// Read which copies of a machine are there.
+    RecallCopies(Identity),
+    /// Look whether these copies still lie where they were made.
+    LookForCopies(Vec<Saved>),
+    /// A copy is there no longer.
+    NoteGone(OpId),
+    /// Delete copies that make room for later ones, each once that is written down.
+    Discard(Vec<Saved>),
     /// Ask the books how balances moved, and what was charged meanwhile.
     AskBalances(Question),
     /// Tell a channel, once it is written down that this was begun.

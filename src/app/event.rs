@@ -10,9 +10,10 @@ use serde::{Deserialize, Serialize};
 use crate::app::action::{Key, Mouse};
 use crate::rules::alerts::{Alert, Topic};
 use crate::rules::budgets::Budget;
-use crate::rules::checkpoint;
+use crate::rules::checkpoint::{self, Saved};
 use crate::rules::dispatch::{Delivery, Message};
 use crate::rules::fleet::Trouble;
+use crate::rules::guard::{Unable, Veto};
 use crate::rules::memory::{Collector, LedgerNotice, Memory, Owner};
 use crate::rules::plan::Plan;
 use crate::rules::saga::{Authority, OpId, Operation};
@@ -112,6 +113,27 @@ pub enum WorldEvent {
     },
     /// What the books say of balances.
     Balances(Box<Answer>),
+    /// What people forbid guards, by the ledger, and when that was asked for.
+    VetoesRecalled {
+        asked_at: Timestamp,
+        vetoes: Vec<(Identity, Veto)>,
+    },
+    /// Whether what is promised for a machine could be done now.
+    Proven {
+        identity: Identity,
+        unable: Option<Unable>,
+    },
+    /// The copies of a machine that are there, by the ledger, the latest first.
+    CopiesRecalled {
+        identity: Identity,
+        copies: Vec<Saved>,
+    },
+    /// Copies that are no longer where they were made, by the action that made each; and those whose whole folder is
+    /// not there now, on a disk that is not attached for instance.
+    CopiesMissed {
+        gone: Vec<OpId>,
+        out_of_reach: Vec<OpId>,
+    },
     /// Messages that wait in the ledger, whoever wrote them.
     MessagesRecalled(Vec<Message>),
     /// How it went to tell a channel.
@@ -170,6 +192,8 @@ pub enum Intent {
     AcceptHostKey(Identity),
     /// Somebody has seen these alerts.
     Acknowledge(Vec<Topic>),
+    /// Guards are not to act on these machines, until what they are called for by is over and comes again.
+    Veto(Vec<Identity>),
     /// These alerts are to be told again then.
     Snooze {
         topics: Vec<Topic>,

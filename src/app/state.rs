@@ -14,6 +14,7 @@ use super::budget_form::BudgetForm;
 use super::columns::{ColumnChoice, Columns};
 use super::figure::Figure;
 use super::gauges::Gauges;
+use super::guarding::{Copying, Guarding};
 use super::keymap::{Bindings, Place};
 use super::layout::{Frame, SMALLEST, TROUBLE_LINES};
 use super::listing::{Line, Listing};
@@ -83,6 +84,10 @@ pub struct World {
     pub budgets: Budgets,
     /// What somebody should know of.
     pub alerting: Alerting,
+    /// What the config wants done by itself.
+    pub guarding: Guarding,
+    /// Copies that are made regularly.
+    pub copying: Copying,
     /// Rows whose rate has just become another one, and when: their figure is bright for a moment.
     pub bright: BTreeMap<Identity, Timestamp>,
     /// What the screen has yet to tell.
@@ -118,6 +123,8 @@ impl World {
             streams: Streams::default(),
             budgets: Budgets::default(),
             alerting: Alerting::default(),
+            guarding: Guarding::default(),
+            copying: Copying::default(),
             bright: BTreeMap::new(),
             news: Vec::new(),
             changed: false,

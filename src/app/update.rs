@@ -4,13 +4,16 @@ mod alerts;
 mod answer;
 mod budget_form;
 mod budgets;
+mod copies;
 mod deeds;
 mod figures;
 mod findings;
+mod guards;
 mod happened;
 mod keys;
 mod mouse;
 mod popup;
+mod proofs;
 mod reach;
 mod spend;
 mod usage;
@@ -226,6 +229,7 @@ pub fn next_wake(state: &State, now: Timestamp) -> Option<Timestamp> {
         .chain(usage::next_wake(world, now))
         .chain(spend::billed_due(world, now))
         .chain(spend::totals_due(world))
+        .chain(guards::next_wake(world, now))
         .chain(world.alerting.dispatch.next_wake().filter(|_| world.remembered && world.collects()))
         .chain(popup::next_wake(&state.view))
         .chain(message)

@@ -98,8 +98,13 @@ fn find(world: &World, args: &ActArgs) -> Result<Identity, Stop> {
         .filter(|known| account.as_ref().is_none_or(|account| known.identity.account == *account))
         .map(|known| (&known.identity, known.row.name.as_deref()))
         .collect();
-    let name = providers::text::clean(&args.name);
-    match point(&args.name, shown.iter().copied()) {
+    one_of(&args.name, &shown)
+}
+
+/// The one instance of those shown that somebody means by its name or id.
+pub(super) fn one_of(wanted: &str, shown: &[(&Identity, Option<&str>)]) -> Result<Identity, Stop> {
+    let name = providers::text::clean(wanted);
+    match point(wanted, shown.iter().copied()) {
         Pointed::One(identity) => Ok(identity),
         Pointed::None => Err(Stop::usage(format!("no instance has the name or id `{name}`"))),
         Pointed::Many(candidates) => {

@@ -19,6 +19,7 @@ mod spend;
 mod storage;
 mod table;
 mod top;
+mod veto;
 mod watch;
 
 use std::fmt::Display;
@@ -121,6 +122,8 @@ pub enum Command {
     Start(ActArgs),
     /// Release an instance: it is deleted, and so is its own disk.
     Release(ActArgs),
+    /// Keep guards from an instance: until what they are called for by is over, or for a time.
+    Veto(veto::VetoArgs),
     /// Channels beyond the screen: which there are, and whether one takes a message.
     Notify(notify::NotifyArgs),
     /// The providers, and what each can and cannot do.
@@ -211,6 +214,7 @@ fn dispatch(args: Args) -> Result<Exit, Stop> {
         Some(Command::Stop(act)) => act::run(&common, Action::Stop, &act),
         Some(Command::Start(act)) => act::run(&common, Action::Start, &act),
         Some(Command::Release(act)) => act::run(&common, Action::Release, &act),
+        Some(Command::Veto(args)) => veto::run(&common, &args),
         Some(Command::Notify(args)) => notify::run(&common, &args),
         Some(Command::Providers(output)) => providers_list::run(output),
         Some(Command::Accounts(output)) => accounts::run(&common, output),

@@ -115,6 +115,7 @@ impl Setup {
             world.streams.ordain(&account.name, account.streams);
         }
         world.recipes = self.config.recipes.clone();
+        world.guarding.rules = self.config.guards.clone();
         world.budgets.rules = self.config.budgets.clone();
         world.budgets.exchange = self.config.exchange();
         world.alerting.limits = self.config.limits.clone();

@@ -10,11 +10,10 @@ use providers::money::Rate;
 use serde::{Deserialize, Serialize};
 
 use super::budgets::Scope;
-use super::checkpoint::Trouble;
 use super::fleet::Row;
 use super::plan::{Basis, Confirmation, Hindrance, Plan, SaveFirst, plan_bulk};
 use super::saga::{NotSent, OpId, Outcome};
-use super::streams;
+use super::streams::Target;
 
 /// So long somebody may forbid it, where the config does not say.
 pub const COUNTDOWN: SignedDuration = SignedDuration::from_mins(10);
@@ -123,20 +122,8 @@ pub enum Stage {
     Acting { op: OpId, way: Way },
     /// It has acted, or a person took that back.
     Done,
-    /// It has tried.
-    Failed { way: Way, why: Failure },
-}
-
-/// Why a guard did not get done what it was to do.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Failure {
-    /// There is no checkpoint, and without one nothing else may be done.
-    NotSaved(Trouble),
-    NotSent(NotSent),
-    /// The provider's word.
-    Refused(String),
-    Unproven,
+    /// It has tried, and this is what came of it.
+    Failed { way: Way, why: Outcome },
 }
 
 /// Somebody forbids guards to act on a machine.
@@ -163,23 +150,35 @@ pub enum Warning {
     Proposes { action: Action },
     Acts { way: Way, at: Timestamp },
     CanDoNothing { why: Hindrance },
-    DidNot { way: Way, why: Failure },
+    DidNot { way: Way, why: Outcome },
 }
 
 /// Why something that is promised for a machine could not be done now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unable {
-    /// The account's key cannot be used.
+    /// The account's key cannot be used; one line without it.
     Key(String),
-    /// `ssh` does not reach it.
-    Link(streams::Trouble),
+    /// `ssh` does not reach it; one clean line.
+    Ssh(String),
     /// No plan for it can be made.
     Plan(Hindrance),
-    /// The folder of the copies cannot be written.
+    /// The folder of the copies cannot be written; one line.
     Folder(String),
     /// It has not enough room; in bytes.
     NoRoom { need: u64, free: u64 },
+}
+
+/// What is to be tried out on one machine, changing nothing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trial {
+    pub identity: Identity,
+    /// Whether its account's key can be used: not where the account was heard just now.
+    pub key: bool,
+    /// Whether `ssh` reaches it there.
+    pub target: Option<Target>,
+    /// Whether a folder of this machine takes so many bytes.
+    pub folder: Option<(String, u64)>,
 }
 
 /// What a look at one machine shows.
@@ -269,7 +268,7 @@ pub fn judge(watch: Option<&Watch>, seen: Seen<'_>, now: Timestamp) -> Verdict {
 
 /// What follows from the end of its action.
 fn ended(watch: &Watch, way: Way, outcome: &Outcome, seen: Seen<'_>) -> Verdict {
-    let failed = |why| Verdict::Turn(Stage::Failed { way, why });
+    let failed = Verdict::Turn(Stage::Failed { way, why: outcome.clone() });
     match outcome {
         Outcome::Done { .. } | Outcome::Queued(_) => Verdict::Turn(Stage::Done),
         Outcome::NotSent(NotSent::AlreadySo | NotSent::NoLongerThere) => Verdict::Turn(Stage::Done),
@@ -279,13 +278,11 @@ fn ended(watch: &Watch, way: Way, outcome: &Outcome, seen: Seen<'_>) -> Verdict 
         // Whether it still is so nobody knows just now.
         Outcome::NotSaved(_) if *seen.sign == Sign::Unknown => Verdict::Stay,
         Outcome::NotSaved(_) if way.action == Action::Release && seen.ready && seen.acts => Verdict::StopInstead,
-        Outcome::NotSaved(trouble) => failed(Failure::NotSaved(trouble.clone())),
+        Outcome::NotSaved(_) => failed,
         Outcome::NotSent(_) if seen.vetoed => Verdict::Turn(Stage::Vetoed),
         Outcome::NotSent(_) if *seen.sign == Sign::Unknown => Verdict::Stay,
         Outcome::NotSent(_) if watch.tries + 1 < TRIES && seen.ready && seen.acts => Verdict::Begin,
-        Outcome::NotSent(why) => failed(Failure::NotSent(why.clone())),
-        Outcome::Refused(word) => failed(Failure::Refused(word.clone())),
-        Outcome::Unproven => failed(Failure::Unproven),
+        Outcome::NotSent(_) | Outcome::Refused(_) | Outcome::Unproven => failed,
     }
 }
 

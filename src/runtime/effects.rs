@@ -13,7 +13,7 @@ use super::channels::Channels;
 use super::checkpoint::Copies;
 use super::keeper::{Keeper, OnDisk};
 use super::streams::Streams;
-use super::{Outbox, clock, preferences};
+use super::{Outbox, clock, preferences, proving, thinning};
 use crate::app::effect::Then;
 use crate::app::event::{ViewEvent, WorldEvent};
 use crate::app::preferences::Preferences;
@@ -58,6 +58,16 @@ impl Performer {
             Effect::Set { identity, setting } => self.keeper.set(identity, setting),
             Effect::SumUp { day, asked, budgets } => self.keeper.sum_up(day, asked, budgets),
             Effect::KeepAlerts { alerts, messages } => self.keeper.keep_alerts(alerts, messages),
+            Effect::KeepWatches(watches) => self.keeper.keep_watches(watches),
+            Effect::KeepVeto { identity, veto } => self.keeper.keep_veto(identity, veto),
+            Effect::RecallVetoes { asked_at } => self.keeper.recall_vetoes(asked_at),
+            Effect::Prove(trial) => {
+                proving::prove(*trial, self.accounts.clone(), self.streams.ssh(), self.outbox.clone());
+            }
+            Effect::RecallCopies(identity) => self.keeper.recall_copies(identity),
+            Effect::LookForCopies(copies) => thinning::look(copies, self.outbox.clone()),
+            Effect::NoteGone(op) => self.keeper.thin(op, None),
+            Effect::Discard(copies) => thinning::discard(copies, &self.keeper),
             Effect::AskBalances(question) => self.keeper.ask_balances(question),
             Effect::RecallAlerts => self.keeper.recall_alerts(),
             Effect::Send(parcel) => self.channels.send(parcel, &self.keeper),

@@ -20,6 +20,7 @@ use crate::rules::alerts::Alert;
 use crate::rules::budgets::Budget;
 use crate::rules::dispatch::Message;
 use crate::rules::earlier::Earlier;
+use crate::rules::guard::{Veto, Watch};
 use crate::rules::memory::{Collector, Keep, LedgerNotice, Memory, Owner, Past};
 use crate::rules::saga::{MOVES_FOR, OpId, Operation};
 use crate::rules::settings::Setting;
@@ -54,6 +55,13 @@ enum Work {
     SumUp(Date, u64, Vec<Budget>),
     KeepAlerts(Vec<Alert>, Vec<Message>),
     RecallAlerts,
+    KeepWatches(Vec<Watch>),
+    KeepVeto(Identity, Veto),
+    /// When that was asked for.
+    RecallVetoes(Timestamp),
+    RecallCopies(Identity),
+    /// A copy that is there no longer, and what is to be done once that is on disk.
+    Thin(OpId, Option<OnDisk>),
     /// Messages that are about to be sent, and what is to be done once that is on disk.
     Sending(Vec<Message>, Written),
     KeepBilled(Billed),
@@ -168,6 +176,25 @@ impl Keeper {
     /// The answer comes as an event.
     pub fn recall_alerts(&self) {
         self.put(Work::RecallAlerts);
+    }
+    /// All that guards are called for by.
+    pub fn keep_watches(&self, watches: Vec<Watch>) {
+        self.put(Work::KeepWatches(watches));
+    }
+    pub fn keep_veto(&self, identity: Identity, veto: Veto) {
+        self.put(Work::KeepVeto(identity, veto));
+    }
+    /// The answer comes as an event, and none where it cannot be read.
+    pub fn recall_vetoes(&self, asked_at: Timestamp) {
+        self.put(Work::RecallVetoes(asked_at));
+    }
+    /// The answer comes as an event.
+    pub fn recall_copies(&self, identity: Identity) {
+        self.put(Work::RecallCopies(identity));
+    }
+    /// A copy is there no longer; `then` is called once that is on disk, and not at all when it could not be written.
+    pub fn thin(&self, op: OpId, then: Option<OnDisk>) {
+        self.put(Work::Thin(op, then));
     }
     /// Writes down that messages are about to be sent; `then` is called once that is on disk, or with the reason why it
     /// could not be written.
@@ -366,6 +393,15 @@ impl Desk {
                     self.write("alerts", |ledger| ledger.keep_alerts(&alerts, &messages, clock::now()));
                 }
                 Work::RecallAlerts => self.recall_alerts(),
+                Work::KeepWatches(watches) => {
+                    self.write("guards", |ledger| ledger.keep_watches(&watches));
+                }
+                Work::KeepVeto(identity, veto) => {
+                    self.write("a veto", |ledger| ledger.keep_veto(&identity, &veto));
+                }
+                Work::RecallVetoes(asked_at) => self.recall_vetoes(asked_at),
+                Work::RecallCopies(identity) => self.recall_copies(identity),
+                Work::Thin(op, then) => self.thin(op, then),
                 Work::Sending(messages, then) => {
                     let written = self.open_ledger().and_then(|ledger| ledger.keep_messages(&messages));
                     then(written.as_ref().map(drop).map_err(ToString::to_string));
@@ -522,6 +558,30 @@ impl Desk {
                 }
             }
             Some(Err(error)) => tracing::error!(%error, "the alerts cannot be read"),
+        }
+    }
+
+    fn recall_vetoes(&mut self, asked_at: Timestamp) {
+        match self.open_ledger().and_then(|ledger| ledger.vetoes()) {
+            Ok(vetoes) => self.outbox.put(Event::World(WorldEvent::VetoesRecalled { asked_at, vetoes })),
+            // Without an answer no guard acts.
+            Err(error) => tracing::error!(%error, "vetoes cannot be read"),
+        }
+    }
+
+    fn recall_copies(&mut self, identity: Identity) {
+        match self.open_ledger().and_then(|ledger| ledger.copies(&identity)) {
+            Ok(copies) => self.outbox.put(Event::World(WorldEvent::CopiesRecalled { identity, copies })),
+            Err(error) => tracing::error!(%error, "the copies of a machine cannot be read"),
+        }
+    }
+
+    fn thin(&mut self, op: OpId, then: Option<OnDisk>) {
+        let written = self.open_ledger().and_then(|ledger| ledger.thin(op, clock::now()));
+        match (written, then) {
+            (Ok(()), Some(then)) => then(),
+            (Ok(()), None) => {}
+            (Err(error), _) => self.not_written("a copy that is there no longer", error),
         }
     }
 

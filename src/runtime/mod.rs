@@ -14,11 +14,13 @@ pub mod keeper;
 pub mod keyboard;
 pub mod lent;
 pub mod preferences;
+mod proving;
 pub mod questions;
 pub mod screen;
 pub mod shell;
 pub mod streams;
 pub mod terminal;
+mod thinning;
 
 use jiff::Timestamp;
 use tokio::sync::mpsc;

@@ -5,6 +5,7 @@ mod alerts;
 mod budgets;
 mod channel;
 mod checkpoint;
+mod guard;
 mod chinese;
 mod english;
 mod tables;

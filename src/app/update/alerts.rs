@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use providers::money::Money;
 
-use super::{findings, happened};
+use super::{copies, findings, guards, happened, proofs};
 use crate::app::effect::Effect;
 use crate::app::event::Intent;
 use crate::app::notes;
@@ -43,11 +43,15 @@ pub(super) fn tick(world: &mut World, now: Timestamp) -> Vec<Effect> {
     let age = world.alerting.looked_at.map(|at| now.duration_since(at));
     let is_due = age.is_none_or(|age| !(SignedDuration::ZERO..LOOK).contains(&age));
     // What happened is written down as soon as it is known.
-    if is_due || happened {
+    let mut done = Vec::new();
+    if is_due || happened || guards::wants_a_look(world, now) {
         world.alerting.looked_at = Some(now);
+        done.extend(guards::look(world, now));
+        done.extend(proofs::begin_due(world, now));
+        done.extend(copies::begin_due(world, now));
         look(world, now);
     }
-    let mut effects = write_down(world, Vec::new(), now);
+    let mut effects = write_down(world, done, now);
     if happened {
         effects.push(Effect::RecallAlerts);
     }

@@ -9,7 +9,8 @@ use std::collections::BTreeSet;
 use jiff::{SignedDuration, Timestamp};
 use providers::model::{AccountName, Action, Identity, Phase, ResourceKind};
 
-use super::happened;
+use super::{copies, guards, happened, proofs};
+pub(super) use accounts::sum_in;
 use crate::app::state::World;
 use crate::rules::alerts::{About, Alert, Finding, Kind, Matter, Stage, Topic};
 use crate::rules::budgets;
@@ -46,6 +47,9 @@ pub(super) fn all(world: &mut World, now: Timestamp) -> Vec<Finding> {
         let account = world.fleet.account(&name)?;
         is_heard(world, account, now).then(|| Finding::now(matter.clone()))
     }));
+    found.extend(guards::findings(world));
+    found.extend(proofs::findings(world));
+    found.extend(copies::findings(world, now));
     found.extend(explained(world, now));
     let eased = eased(world, &found, now);
     found.extend(eased);
@@ -121,12 +125,12 @@ fn eased(world: &World, found: &[Finding], now: Timestamp) -> Vec<Finding> {
 }
 
 /// An account's figures are those of now.
-fn is_heard(world: &World, account: &Account, now: Timestamp) -> bool {
+pub(super) fn is_heard(world: &World, account: &Account, now: Timestamp) -> bool {
     matches!(world.fleet.freshness(account, now), Freshness::Fresh | Freshness::Partial)
 }
 
 /// The account's last answer told this row.
-fn is_told<T: Row>(known: &Known<T>, account: &Account) -> bool {
+pub(super) fn is_told<T: Row>(known: &Known<T>, account: &Account) -> bool {
     let lag = if T::KIND == ResourceKind::Storage { STORAGE_LAGS } else { SignedDuration::ZERO };
     !known.is_gone()
         && known.missing_since.is_none()
@@ -137,6 +141,8 @@ fn is_told<T: Row>(known: &Known<T>, account: &Account) -> bool {
 pub(super) fn is_doubtful(world: &World, topic: &Topic, now: Timestamp) -> bool {
     match &topic.about {
         _ if matches!(topic.kind, Kind::Appeared | Kind::Vanished) => is_held_back(world, topic, now),
+        // What guards are called for by, and what was tried out, is what is known of it.
+        _ if matches!(topic.kind, Kind::Guard | Kind::Unable) => false,
         // That these happened is certain.
         _ if matches!(topic.kind, Kind::Reclaimed | Kind::Repriced) => false,
         About::Resource(identity) => resource_is_doubtful(world, topic.kind, identity, now),
@@ -195,7 +201,7 @@ fn since(world: &World, topic: &Topic, now: Timestamp) -> Timestamp {
     world.alerting.alerts.get(topic).map_or(now, |alert| alert.since.min(now))
 }
 
-fn name_of<T: Row>(known: &Known<T>) -> String {
+pub(super) fn name_of<T: Row>(known: &Known<T>) -> String {
     shown_name(known.row.name(), &known.identity.id)
 }
 

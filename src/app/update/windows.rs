@@ -18,7 +18,7 @@ use crate::app::palette::{Entry, view_of};
 use crate::app::rows::GroupKey;
 use crate::app::state::{ACCEPT, AssignForm, Modal, Question, State, Tab};
 use crate::rules::memory::Collector;
-use crate::rules::plan::{Confirmation, shown_name};
+use crate::rules::plan::{Confirmation, SaveFirst, shown_name};
 use crate::rules::saga::{Confirmed, confirm};
 use crate::rules::spend::{Assignment, From};
 use crate::rules::streams::Consent;
@@ -48,6 +48,13 @@ pub(super) fn in_plan(state: &mut State, key: Key, now: Timestamp) -> Vec<Effect
         Some(Action::Back) => {
             state.view.modals.pop();
         }
+        // Of all that is idle either can be chosen, and is then asked about.
+        Some(Action::SaveAndEnd) if question.bulk && plan.action == Deed::Stop => {
+            return ask_instead(state, Deed::Release, SaveFirst::ByConfig, now);
+        }
+        Some(Action::StopOrStart) if question.bulk && plan.action == Deed::Release => {
+            return ask_instead(state, Deed::Stop, SaveFirst::Nothing, now);
+        }
         Some(Action::Confirm) if answers && plan.confirmation == Confirmation::Countdown => {
             let plan = (**plan).clone();
             state.view.modals.pop();
@@ -64,6 +71,25 @@ pub(super) fn in_plan(state: &mut State, key: Key, now: Timestamp) -> Vec<Effect
         Some(Action::Down) => question.scroll = (question.scroll + 1).min(last),
         Some(Action::Up) => question.scroll = question.scroll.saturating_sub(1),
         _ => {}
+    }
+    vec![]
+}
+
+/// Asks about another action on the same resources, unless none of them can take it.
+fn ask_instead(state: &mut State, deed: Deed, save: SaveFirst, now: Timestamp) -> Vec<Effect> {
+    let Some(question) = question(state) else { return vec![] };
+    let resources = question.asked.clone();
+    let plan = make_plan(state, Asked { action: deed, save: &save, bulk: true }, &resources, now);
+    match (plan.targets.is_empty(), plan.left_out.first().cloned()) {
+        (true, Some((_, name, hindrance))) => say(&mut state.view, Msg::LeftOut { name, action: deed, hindrance }, now),
+        (true, None) => {}
+        (false, _) => {
+            if let Some(question) = self::question(state) {
+                (*question.plan, question.save) = (plan, save);
+                // The key that chose it does not answer it.
+                (question.changed, question.field, question.scroll) = (Some(now), None, 0);
+            }
+        }
     }
     vec![]
 }

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use providers::model::{AccountName, Identity, ResourceKind};
+use providers::model::{AccountName, Action, Identity, ResourceKind};
 use providers::provider::{Part, Poll};
 
-use super::{alerts, budgets, happened, spend, usage, waste};
+use super::{alerts, budgets, copies, guards, happened, proofs, spend, usage, waste};
 use crate::app::effect::{Effect, Then};
 use crate::app::event::{Intent, WorldEvent};
 use crate::app::message::Msg;
@@ -16,7 +16,7 @@ use crate::rules::checkpoint::{self, Job};
 use crate::rules::dispatch::News;
 use crate::rules::fleet::{Account, Consequence, Known, Trouble};
 use crate::rules::memory::{AccountMemory, Collector, Keep, LedgerNotice, Memory, Owner};
-use crate::rules::plan::{Hindrance, Plan};
+use crate::rules::plan::{Hindrance, Plan, Target};
 use crate::rules::saga::{Authority, Input, OpId, Operation, Order, Outcome, Sight, Step};
 use crate::rules::spend::{Assignment, Entries};
 use crate::rules::streams::{self, Consent};
@@ -39,6 +39,8 @@ pub fn update(world: &mut World, event: WorldEvent, now: Timestamp) -> Vec<Effec
             | WorldEvent::Collector(_)
             | WorldEvent::Ledger(_)
             | WorldEvent::Stream { .. }
+            | WorldEvent::VetoesRecalled { .. }
+            | WorldEvent::Proven { .. }
             | WorldEvent::Saving { .. }
     );
     let mut effects = match event {
@@ -98,6 +100,16 @@ pub fn update(world: &mut World, event: WorldEvent, now: Timestamp) -> Vec<Effec
             alerts::recalled(world, alerts, acted, now);
             vec![]
         }
+        WorldEvent::VetoesRecalled { asked_at, vetoes } => {
+            guards::vetoes_recalled(world, asked_at, vetoes);
+            vec![]
+        }
+        WorldEvent::Proven { identity, unable } => {
+            proofs::answered(world, &identity, unable);
+            vec![]
+        }
+        WorldEvent::CopiesRecalled { identity, copies } => copies::recalled(world, identity, copies, now),
+        WorldEvent::CopiesMissed { gone, out_of_reach } => copies::missed(world, &gone, &out_of_reach),
         WorldEvent::MessagesRecalled(messages) => {
             if world.collects() && world.remembered {
                 world.alerting.dispatch.join(messages);
@@ -264,6 +276,7 @@ fn remembered(world: &mut World, memory: Memory, notices: Vec<LedgerNotice>, now
     usage::remembered(world, now);
     world.alerting.alerts.remember(memory.alerts);
     world.alerting.dispatch.remember(memory.messages);
+    guards::remember(world, memory.watches, memory.vetoes);
     world.settings.single = memory.settings;
     world.saved.extend(memory.saved.into_iter().map(|saved| (saved.identity.clone(), saved)));
     for operation in memory.recent {
@@ -271,6 +284,7 @@ fn remembered(world: &mut World, memory: Memory, notices: Vec<LedgerNotice>, now
     }
     forget_old(world);
     let mut effects = take_up(world, memory.unfinished, now);
+    effects.extend(copies::remembered(world));
     effects.extend(tick(world, now));
     effects
 }
@@ -461,7 +475,7 @@ fn keep_of(world: &World, name: &AccountName, entries: Entries) -> Option<Keep> 
 
 fn intend(world: &mut World, intent: Intent, now: Timestamp) -> Vec<Effect> {
     // What this process began before it lost the claim is still its own to take back.
-    let for_anybody = matches!(intent, Intent::TakeBack(_) | Intent::Acknowledge(_) | Intent::Snooze { .. });
+    let for_anybody = matches!(intent, Intent::TakeBack(_) | Intent::Veto(_) | Intent::Acknowledge(_) | Intent::Snooze { .. });
     if !world.acts() && !for_anybody {
         if let Some(Collector::Other { owner, .. }) = &world.collector {
             world.news.push(Msg::OnlyLooking { host: owner.host.clone(), pid: owner.pid });
@@ -471,6 +485,7 @@ fn intend(world: &mut World, intent: Intent, now: Timestamp) -> Vec<Effect> {
     match intent {
         Intent::Begin { plan, authority } => begin(world, *plan, authority, now),
         Intent::TakeBack(op) => take_back(world, op, now),
+        Intent::Veto(identities) => guards::veto(world, identities, now),
         Intent::Refresh => {
             world.fleet.accounts.iter_mut().for_each(|account| account.pacing.wanted = true);
             world.news.push(Msg::Refreshing);
@@ -565,21 +580,8 @@ fn begin(world: &mut World, plan: Plan, authority: Authority, now: Timestamp) ->
             world.news.push(Msg::LeftOut { name: target.name, action: plan.action, hindrance });
             continue;
         }
-        // One that is overdue, or a mere checkpoint, gives way to what the person decides now.
-        let before: Vec<OpId> = world
-            .under_way()
-            .filter(|operation| operation.target.identity == target.identity)
-            .map(|operation| operation.id)
-            .collect();
-        for op in before {
-            effects.extend(advance(world, op, Input::Superseded, now));
-        }
-        let id = OpId(world.next_op);
-        world.next_op += 1;
         let by = world.by.clone();
-        let (operation, orders) = Operation::begin(id, plan.action, target, authority.clone(), by, now);
-        world.operations.insert(id, operation);
-        effects.extend(carry_out(world, id, orders, now));
+        effects.extend(launch(world, plan.action, target, authority.clone(), by, now).1);
         count += 1;
     }
     if count > 0 {
@@ -588,28 +590,64 @@ fn begin(world: &mut World, plan: Plan, authority: Authority, now: Timestamp) ->
     effects
 }
 
+/// Begins an action on one target of a plan. One that is overdue, or a mere checkpoint, gives way to it.
+pub(super) fn launch(
+    world: &mut World,
+    action: Action,
+    target: Target,
+    authority: Authority,
+    by: String,
+    now: Timestamp,
+) -> (OpId, Vec<Effect>) {
+    let mut effects = Vec::new();
+    let before: Vec<OpId> = world
+        .under_way()
+        .filter(|operation| operation.target.identity == target.identity)
+        .map(|operation| operation.id)
+        .collect();
+    for op in before {
+        effects.extend(advance(world, op, Input::Superseded, now));
+    }
+    let id = OpId(world.next_op);
+    world.next_op += 1;
+    let (operation, orders) = Operation::begin(id, action, target, authority, by, now);
+    world.operations.insert(id, operation);
+    world.changed = true;
+    effects.extend(carry_out(world, id, orders, now));
+    (id, effects)
+}
+
 /// Takes one action a step further and carries out what it orders.
 pub fn advance(world: &mut World, op: OpId, input: Input, now: Timestamp) -> Vec<Effect> {
     let Some(operation) = world.operations.get_mut(&op) else { return Vec::new() };
     let was_ended = operation.is_ended();
     let orders = operation.advance(input, now);
+    let mut after = Vec::new();
     if let (false, Step::Ended { outcome, .. }) = (was_ended, &operation.step) {
         let (name, action, outcome) = (operation.target.name.clone(), operation.action, outcome.clone());
         if let Some(saved) = operation.saved() {
             world.saved.insert(saved.identity.clone(), saved);
         }
+        let operation = operation.clone();
         if matches!(outcome, Outcome::Done { .. }) && !operation.is_checkpoint() {
             let (by, saves) = (operation.by.clone(), operation.target.saves());
             let news = News::Acted { by, action, name: name.clone(), saves };
             alerts::tell_deed(world, &news, now);
         }
-        world.news.push(match outcome {
-            Outcome::NotSent(crate::rules::saga::NotSent::TakenBack) => Msg::TakenBack { name },
-            outcome => Msg::Ended { name, action, outcome },
-        });
+        if operation.is_checkpoint() {
+            after = copies::ended(world, &operation, now);
+        }
+        if !copies::is_scheduled(&operation) {
+            world.news.push(match outcome {
+                Outcome::NotSent(crate::rules::saga::NotSent::TakenBack) => Msg::TakenBack { name },
+                outcome => Msg::Ended { name, action, outcome },
+            });
+        }
         forget_old(world);
     }
-    carry_out(world, op, orders, now)
+    let mut effects = carry_out(world, op, orders, now);
+    effects.append(&mut after);
+    effects
 }
 
 /// The ledger has them all: the state keeps the latest.

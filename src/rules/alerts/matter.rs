@@ -7,6 +7,8 @@ use providers::money::Rate;
 use serde::{Deserialize, Serialize};
 
 use crate::rules::budgets::Quantity;
+use crate::rules::checkpoint::Trouble;
+use crate::rules::guard::{Cause, Unable, Warning};
 use crate::rules::saga::OpId;
 
 pub use providers::money::Money;
@@ -94,6 +96,28 @@ pub enum Matter {
     Unexplained { account: AccountName, amount: Money, since: Timestamp },
     /// A channel does not take what is to be told. `why` is one line without its address.
     Channel { name: String, why: String },
+    /// A guard proposes something, is about to do it, or could not.
+    Guard {
+        identity: Identity,
+        name: String,
+        /// Its own name.
+        guard: String,
+        cause: Cause,
+        warning: Warning,
+        /// What the machine costs an hour.
+        rates: Vec<Rate>,
+    },
+    /// What a guard or a lease is to do with an instance could not be done now.
+    Unable { identity: Identity, name: String, why: Unable },
+    /// An instance that is to be copied regularly has not been for long.
+    CopyLate {
+        identity: Identity,
+        name: String,
+        /// Of the last verified copy; `None` for never.
+        copied_at: Option<Timestamp>,
+        /// Why the last try failed, if it did.
+        why: Option<Trouble>,
+    },
 }
 
 /// The kinds of alerts, each with its word in `--json` and in the config.
@@ -118,10 +142,13 @@ pub enum Kind {
     HostKey,
     Unexplained,
     Channel,
+    Guard,
+    Unable,
+    CopyLate,
 }
 
 impl Kind {
-    pub const ALL: [Kind; 18] = [
+    pub const ALL: [Kind; 21] = [
         Kind::Budget,
         Kind::Forecast,
         Kind::Burn,
@@ -140,6 +167,9 @@ impl Kind {
         Kind::HostKey,
         Kind::Unexplained,
         Kind::Channel,
+        Kind::Guard,
+        Kind::Unable,
+        Kind::CopyLate,
     ];
 
     pub fn word(self) -> &'static str {
@@ -162,6 +192,9 @@ impl Kind {
             Kind::HostKey => "host_key",
             Kind::Unexplained => "unexplained",
             Kind::Channel => "channel",
+            Kind::Guard => "guard",
+            Kind::Unable => "unable",
+            Kind::CopyLate => "copy_late",
         }
     }
 }
@@ -220,6 +253,9 @@ impl Matter {
             Matter::HostKey { .. } => Kind::HostKey,
             Matter::Unexplained { .. } => Kind::Unexplained,
             Matter::Channel { .. } => Kind::Channel,
+            Matter::Guard { .. } => Kind::Guard,
+            Matter::Unable { .. } => Kind::Unable,
+            Matter::CopyLate { .. } => Kind::CopyLate,
         }
     }
 
@@ -236,9 +272,19 @@ impl Matter {
             }
             Matter::NotDone { op, .. } => (About::Action(*op), String::new()),
             Matter::Channel { name, .. } => (About::Channel(name.clone()), String::new()),
+            // A countdown that starts anew is told anew.
+            Matter::Guard { identity, guard, warning, .. } => {
+                let at = match warning {
+                    Warning::Acts { at, .. } => format!(" {at}"),
+                    _ => String::new(),
+                };
+                (About::Resource(identity.clone()), format!("{guard}{at}"))
+            }
             Matter::Idle { identity, .. }
             | Matter::StoppedBilled { identity, .. }
             | Matter::Unattached { identity, .. }
+            | Matter::Unable { identity, .. }
+            | Matter::CopyLate { identity, .. }
             | Matter::Reclaimed { identity, .. }
             | Matter::Ending { identity, .. }
             | Matter::Repriced { identity, .. }
@@ -263,6 +309,9 @@ impl Matter {
             | Matter::Appeared { identity, .. }
             | Matter::Vanished { identity, .. }
             | Matter::Cards { identity, .. }
+            | Matter::Guard { identity, .. }
+            | Matter::Unable { identity, .. }
+            | Matter::CopyLate { identity, .. }
             | Matter::HostKey { identity, .. } => Some(identity),
             _ => None,
         }
@@ -283,6 +332,8 @@ impl Matter {
             Matter::Runway { .. } | Matter::NotDone { .. } | Matter::Reclaimed { .. } | Matter::HostKey { .. } => {
                 Severity::Urgent
             }
+            Matter::Guard { warning: Warning::Proposes { .. }, .. } => Severity::Money,
+            Matter::Guard { .. } | Matter::Unable { .. } | Matter::CopyLate { .. } => Severity::Urgent,
             Matter::Ending { deleted, .. } if *deleted => Severity::Urgent,
             Matter::Budget { threshold, .. } if *threshold < 80 => Severity::Note,
             Matter::Budget { .. }
@@ -306,6 +357,11 @@ impl Matter {
         matches!(self, Matter::Runway { lost, .. } if !lost.is_empty())
     }
 
+    /// It is told to every channel, whatever the channel is for: somebody must be able to forbid it.
+    pub fn is_for_all(&self) -> bool {
+        matches!(self, Matter::Guard { warning: Warning::Acts { .. }, .. })
+    }
+
     /// It tells of something that happened, not of something that goes on: it ends by being seen, or by time.
     pub fn is_event(&self) -> bool {
         matches!(
@@ -322,6 +378,7 @@ impl Matter {
             | Matter::StoppedBilled { rates, .. }
             | Matter::Unattached { rates, .. }
             | Matter::NotDone { rates, .. }
+            | Matter::Guard { rates, .. }
             | Matter::Appeared { rates, .. } => rates,
             _ => &[],
         }

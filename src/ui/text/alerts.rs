@@ -29,11 +29,11 @@ pub struct Sentence {
 }
 
 impl Sentence {
-    fn new(subject: impl Into<String>, says: impl Into<String>) -> Self {
+    pub(super) fn new(subject: impl Into<String>, says: impl Into<String>) -> Self {
         Sentence { subject: subject.into(), says: says.into(), more: Vec::new() }
     }
 
-    fn and(mut self, joint: &str, more: Option<String>) -> Self {
+    pub(super) fn and(mut self, joint: &str, more: Option<String>) -> Self {
         self.more.extend(more.map(|more| format!("{joint}{more}")));
         self
     }
@@ -71,7 +71,7 @@ impl Telling<'_> {
         }
     }
 
-    fn moment(&self, at: Timestamp) -> String {
+    pub(super) fn moment(&self, at: Timestamp) -> String {
         let language = self.look.language;
         match self.now {
             Some(now) => format::moment(at, now, self.zone, language),
@@ -88,7 +88,7 @@ impl Telling<'_> {
         Some(format::span(self.now?.duration_since(since), self.look.language))
     }
 
-    fn rates(&self, rates: &[Rate]) -> Option<String> {
+    pub(super) fn rates(&self, rates: &[Rate]) -> Option<String> {
         format::rates(rates, self.first, self.look)
     }
 
@@ -224,6 +224,9 @@ impl Telling<'_> {
                 Sentence::new((self.title)(account), says)
             }
             Matter::Channel { name, why } => Sentence::new(format!("channel {name}"), format!(" does not work: {why}")),
+            Matter::Guard { name, guard, cause, warning, .. } => self.guard(name, guard, cause, warning),
+            Matter::Unable { name, why, .. } => self.unable(name, why),
+            Matter::CopyLate { name, copied_at, why, .. } => self.copy_late(name, *copied_at, why.as_ref()),
         }
     }
 
@@ -332,6 +335,9 @@ impl Telling<'_> {
                 Sentence::new((self.title)(account), says)
             }
             Matter::Channel { name, why } => Sentence::new(format!("通知渠道 {name}"), format!(" 发送失败：{why}")),
+            Matter::Guard { name, guard, cause, warning, .. } => self.guard(name, guard, cause, warning),
+            Matter::Unable { name, why, .. } => self.unable(name, why),
+            Matter::CopyLate { name, copied_at, why, .. } => self.copy_late(name, *copied_at, why.as_ref()),
         }
     }
 

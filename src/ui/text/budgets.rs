@@ -92,6 +92,8 @@ pub enum OfAlerts<'a> {
     Stop,
     Release,
     Delete,
+    /// A guard is kept from it.
+    Forbid,
     AllIdle { count: usize, rate: &'a str },
 }
 
@@ -246,6 +248,7 @@ impl Language {
             OfAlerts::Stop => pair("stop", "停止"),
             OfAlerts::Release => pair("release", "释放"),
             OfAlerts::Delete => pair("delete", "删除"),
+            OfAlerts::Forbid => pair("forbid", "阻止"),
             OfAlerts::AllIdle { count, rate } if zh => format!("全部空闲（{count} 个，{rate}）"),
             OfAlerts::AllIdle { count, rate } => format!("all idle ({count}, {rate})"),
         }
