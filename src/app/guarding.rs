@@ -60,7 +60,8 @@ impl World {
     /// collects.
     pub fn is_guarded_now(&self, identity: &Identity) -> bool {
         let of_this = |about: &About| matches!(about, About::Resource(resource) if resource == identity);
-        let warned = self.alerting.alerts.open().any(|alert| alert.topic.kind == Kind::Guard && of_this(&alert.topic.about));
+        let warned =
+            self.alerting.alerts.open().any(|alert| alert.topic.kind == Kind::Guard && of_this(&alert.topic.about));
         warned || self.guarding.watches.values().any(|watch| watch.identity == *identity && watch.can_be_vetoed())
     }
 

@@ -524,6 +524,8 @@ pub struct Question {
     pub scroll: usize,
     /// When what it asks last became something else: it is then asked anew.
     pub changed: Option<Timestamp>,
+    /// When somebody last chose to be asked about this instead of something else.
+    pub chosen: Option<Timestamp>,
 }
 
 /// A project that is being typed, and from when on it holds.

@@ -53,8 +53,7 @@ pub(super) fn guard<'d>(section: &Section<'d>, names: &mut Names<'d>, budgets: &
         "propose" => Mode::Propose,
         _ => Mode::Enforce,
     });
-    let countdown =
-        section.get("countdown").map_or(Some(COUNTDOWN), |node| span(&node, SHORTEST_COUNTDOWN, LONGEST));
+    let countdown = section.get("countdown").map_or(Some(COUNTDOWN), |node| span(&node, SHORTEST_COUNTDOWN, LONGEST));
     let on_screen = section.get("screen").map_or(Some(false), |node| node.flag());
     let veto_label = section.get("veto_label").map_or(Some(None), |node| label(&node).map(Some));
     Some(Guard {

@@ -223,8 +223,8 @@ pub enum Verdict {
     Act,
     /// Its action is taken back.
     TakeBack,
-    /// There is no checkpoint: it stops the machine, if that loses nothing.
-    StopInstead,
+    /// There is no checkpoint: it stops the machine, if that loses nothing, and else comes to this.
+    StopInstead(Stage),
 }
 
 /// What follows from a look for a guard on one machine; `watch` is what is known of it so far.
@@ -250,13 +250,15 @@ pub fn judge(watch: Option<&Watch>, seen: Seen<'_>, now: Timestamp) -> Verdict {
             Course::Ended(outcome) => ended(watch, *way, outcome, seen),
         },
         _ if is_over || !seen.allowed => Verdict::Forget,
+        // Whatever is known: a word against it counts.
+        Stage::Proposed | Stage::Counting { .. } | Stage::Barred { .. } if seen.vetoed => Verdict::Turn(Stage::Vetoed),
         _ if !holds => Verdict::Stay,
         Stage::Done | Stage::Failed { .. } => Verdict::Stay,
         Stage::Vetoed if seen.vetoed || !seen.ready => Verdict::Stay,
         _ if !seen.ready => Verdict::Forget,
         Stage::Vetoed => call(),
-        Stage::Proposed if !seen.vetoed && !seen.acts => Verdict::Stay,
-        Stage::Counting { until, .. } if !seen.vetoed && seen.acts => match now.duration_since(*until) {
+        Stage::Proposed if !seen.acts => Verdict::Stay,
+        Stage::Counting { until, .. } if seen.acts => match now.duration_since(*until) {
             late if late > OVERDUE => Verdict::Begin,
             late if late.is_negative() => Verdict::Stay,
             _ if seen.asked_at.is_some_and(|at| at >= *until && at <= now) => Verdict::Act,
@@ -268,7 +270,7 @@ pub fn judge(watch: Option<&Watch>, seen: Seen<'_>, now: Timestamp) -> Verdict {
 
 /// What follows from the end of its action.
 fn ended(watch: &Watch, way: Way, outcome: &Outcome, seen: Seen<'_>) -> Verdict {
-    let failed = Verdict::Turn(Stage::Failed { way, why: outcome.clone() });
+    let failed = Stage::Failed { way, why: outcome.clone() };
     match outcome {
         Outcome::Done { .. } | Outcome::Queued(_) => Verdict::Turn(Stage::Done),
         Outcome::NotSent(NotSent::AlreadySo | NotSent::NoLongerThere) => Verdict::Turn(Stage::Done),
@@ -277,12 +279,14 @@ fn ended(watch: &Watch, way: Way, outcome: &Outcome, seen: Seen<'_>) -> Verdict 
         Outcome::NotSaved(_) if seen.vetoed => Verdict::Turn(Stage::Vetoed),
         // Whether it still is so nobody knows just now.
         Outcome::NotSaved(_) if *seen.sign == Sign::Unknown => Verdict::Stay,
-        Outcome::NotSaved(_) if way.action == Action::Release && seen.ready && seen.acts => Verdict::StopInstead,
-        Outcome::NotSaved(_) => failed,
+        Outcome::NotSaved(_) if way.action == Action::Release && seen.ready && seen.acts => {
+            Verdict::StopInstead(failed)
+        }
+        Outcome::NotSaved(_) => Verdict::Turn(failed),
         Outcome::NotSent(_) if seen.vetoed => Verdict::Turn(Stage::Vetoed),
         Outcome::NotSent(_) if *seen.sign == Sign::Unknown => Verdict::Stay,
         Outcome::NotSent(_) if watch.tries + 1 < TRIES && seen.ready && seen.acts => Verdict::Begin,
-        Outcome::NotSent(_) | Outcome::Refused(_) | Outcome::Unproven => failed,
+        Outcome::NotSent(_) | Outcome::Refused(_) | Outcome::Unproven => Verdict::Turn(failed),
     }
 }
 

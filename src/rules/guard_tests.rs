@@ -101,6 +101,14 @@ fn what_is_over_or_no_longer_allowed_is_forgotten(#[case] stage: Stage) {
     assert_eq!(judge(Some(&watch), seen(&Sign::Unknown), now), Verdict::Stay);
 }
 
+#[test]
+fn a_veto_counts_also_while_nobody_knows_what_is_so() {
+    let look = Seen { vetoed: true, ..seen(&Sign::Unknown) };
+    for stage in [Stage::Proposed, counting("10:05:00"), Stage::Barred { why: Hindrance::NoRecipe }] {
+        assert_eq!(judge(Some(&watch(stage)), look, at("10:00:00")), Verdict::Turn(Stage::Vetoed));
+    }
+}
+
 #[rstest]
 #[case::over(Sign::Over, true, false, Verdict::TakeBack)]
 #[case::protected(holds(), false, false, Verdict::TakeBack)]
@@ -125,7 +133,7 @@ fn an_action_that_is_wanted_no_more_is_taken_back_while_it_can_be(
 #[rstest]
 #[case::done(STOP, Outcome::Done { despite: None }, Verdict::Turn(Stage::Done))]
 #[case::a_person_took_it_back(STOP, Outcome::NotSent(NotSent::TakenBack), Verdict::Turn(Stage::Done))]
-#[case::no_checkpoint(RELEASE, Outcome::NotSaved(Trouble::Stalled), Verdict::StopInstead)]
+#[case::no_checkpoint(RELEASE, Outcome::NotSaved(Trouble::Stalled), Verdict::StopInstead(Stage::Failed { way: RELEASE, why: Outcome::NotSaved(Trouble::Stalled) }))]
 #[case::no_checkpoint_for_a_stop(
     Way { action: Action::Stop, saves: true },
     Outcome::NotSaved(Trouble::Stalled),
@@ -140,11 +148,7 @@ fn an_action_that_is_wanted_no_more_is_taken_back_while_it_can_be(
     Outcome::Refused("no".to_owned()),
     Verdict::Turn(Stage::Failed { way: STOP, why: Outcome::Refused("no".to_owned()) })
 )]
-fn what_an_action_came_to_is_drawn_from_its_end(
-    #[case] way: Way,
-    #[case] outcome: Outcome,
-    #[case] expected: Verdict,
-) {
+fn what_an_action_came_to_is_drawn_from_its_end(#[case] way: Way, #[case] outcome: Outcome, #[case] expected: Verdict) {
     let sign = holds();
     let look = Seen { course: Course::Ended(&outcome), ..seen(&sign) };
     assert_eq!(judge(Some(&watch(acting(way))), look, at("10:00:00")), expected);

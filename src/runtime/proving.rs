@@ -60,7 +60,9 @@ fn reached(ran: Ran) -> Result<(), Unable> {
 /// Whether a folder, or where it would be made, can be written and has room.
 fn takes(folder: &Path, need: u64) -> Result<(), Unable> {
     let there = folder.ancestors().find(|path| path.exists()).unwrap_or(folder);
-    let trouble = |error: std::io::Error| Unable::Folder(format!("{}: {}", clean(&there.to_string_lossy()), clean(&error.to_string())));
+    let trouble = |error: std::io::Error| {
+        Unable::Folder(format!("{}: {}", clean(&there.to_string_lossy()), clean(&error.to_string())))
+    };
     let probe = there.join(format!("{PROBE}-{}", std::process::id()));
     std::fs::File::create_new(&probe).map_err(trouble)?;
     std::fs::remove_file(&probe).map_err(trouble)?;

@@ -6,8 +6,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::keeper::{Keeper, OnDisk};
 use super::Outbox;
+use super::keeper::{Keeper, OnDisk};
 use crate::app::Event;
 use crate::app::event::WorldEvent;
 use crate::rules::checkpoint::{Method, Saved, place_of};

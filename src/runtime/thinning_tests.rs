@@ -8,12 +8,7 @@ use crate::rules::checkpoint::{Proof, QUIET, Recipe};
 fn copy(to: &Path, place: &Path) -> Saved {
     Saved {
         op: OpId(7),
-        identity: Identity {
-            account: "team".into(),
-            kind: ResourceKind::Instance,
-            id: "31".into(),
-            generation: 0,
-        },
+        identity: Identity { account: "team".into(), kind: ResourceKind::Instance, id: "31".into(), generation: 0 },
         recipe: Recipe {
             name: "default".to_owned(),
             paths: vec!["/out".to_owned()],

@@ -196,7 +196,8 @@ pub(super) fn propose_for(
     if at_once && asking == Asking::One {
         return begin(state, plan, None, now);
     }
-    let question = Question { plan: Box::new(plan), asked, save, bulk, field: None, scroll: 0, changed: None };
+    let question =
+        Question { plan: Box::new(plan), asked, save, bulk, field: None, scroll: 0, changed: None, chosen: None };
     state.view.modals.push(Modal::Plan(question));
     vec![]
 }

@@ -10,7 +10,6 @@ use jiff::{SignedDuration, Timestamp};
 use providers::model::{AccountName, Action, Identity, Phase, ResourceKind};
 
 use super::{copies, guards, happened, proofs};
-pub(super) use accounts::sum_in;
 use crate::app::state::World;
 use crate::rules::alerts::{About, Alert, Finding, Kind, Matter, Stage, Topic};
 use crate::rules::budgets;
@@ -19,6 +18,7 @@ use crate::rules::plan::shown_name;
 use crate::rules::saga::{Operation, Outcome, Step};
 use crate::rules::streams::Link;
 use crate::rules::usage::Verdict;
+pub(super) use accounts::sum_in;
 
 /// Storage is listed more rarely than instances: so much older than the account's last answer it may be.
 const STORAGE_LAGS: SignedDuration = SignedDuration::from_mins(5);

@@ -322,14 +322,20 @@ fn carry_out(world: &mut World, change: Change, now: Timestamp) -> Vec<Effect> {
             turn(world, key, cause, stage, now);
             Vec::new()
         }
-        Verdict::Act => {
-            let plan = planned(world, now, |basis| guard::way(basis, guard.action, &key.1));
-            act(world, &guard, key, cause, plan, now)
-        }
-        Verdict::StopInstead => {
-            let plan = planned(world, now, |basis| guard::stop_instead(basis, &key.1));
-            act(world, &guard, key, cause, plan, now)
-        }
+        Verdict::Act => match planned(world, now, |basis| guard::way(basis, guard.action, &key.1)) {
+            Ok(plan) => act(world, &guard, key, cause, plan, now),
+            Err(why) => {
+                turn(world, key, cause, Stage::Barred { why }, now);
+                Vec::new()
+            }
+        },
+        Verdict::StopInstead(failed) => match planned(world, now, |basis| guard::stop_instead(basis, &key.1)) {
+            Ok(plan) => act(world, &guard, key, cause, plan, now),
+            Err(_) => {
+                turn(world, key, cause, failed, now);
+                Vec::new()
+            }
+        },
         Verdict::TakeBack => match world.guarding.watches.get(&key).map(|watch| &watch.stage) {
             Some(Stage::Acting { op, .. }) => {
                 let op = *op;
@@ -351,37 +357,23 @@ fn planned(
     make(world.basis(&under_way, now))
 }
 
-/// Begins what a plan says, or says why there is none.
+/// Begins what a plan says.
 fn act(
     world: &mut World,
     guard: &Guard,
     key: (String, Identity),
     cause: Option<Cause>,
-    plan: Result<Plan, Hindrance>,
+    plan: Plan,
     now: Timestamp,
 ) -> Vec<Effect> {
-    let (plan, authority) = match plan.map(|plan| (confirm(&plan, None), plan)) {
-        Ok((Confirmed::Yes(authority), plan)) => (plan, authority),
-        Ok((Confirmed::NotYet, _)) => return barred(world, key, cause, Hindrance::NoRecipe, now),
-        Err(why) => return barred(world, key, cause, why, now),
-    };
+    // A plan that asks for a name is none that a guard may begin.
+    let Confirmed::Yes(authority) = confirm(&plan, None) else { return Vec::new() };
     let way = Way::of(&plan);
     let Some(target) = plan.targets.into_iter().next() else { return Vec::new() };
     let by = format!("guard {}", guard.name);
     let (op, effects) = launch(world, plan.action, target, authority, by, now);
     turn(world, key, cause, Stage::Acting { op, way }, now);
     effects
-}
-
-fn barred(
-    world: &mut World,
-    key: (String, Identity),
-    cause: Option<Cause>,
-    why: Hindrance,
-    now: Timestamp,
-) -> Vec<Effect> {
-    turn(world, key, cause, Stage::Barred { why }, now);
-    Vec::new()
 }
 
 /// Brings a watch to a stage, and begins one where there is none.
@@ -425,10 +417,13 @@ pub(super) fn promised(world: &World) -> BTreeMap<Identity, bool> {
         for known in running {
             let account = world.fleet.account(&known.identity.account);
             if account.is_some_and(|account| is_for(world, guard, known, account)) {
-                *promised.entry(known.identity.clone()).or_default() |=
-                    guard.action == Action::Release;
+                *promised.entry(known.identity.clone()).or_default() |= guard.action == Action::Release;
             }
         }
     }
     promised
 }
+
+#[cfg(test)]
+#[path = "guards_tests.rs"]
+pub(super) mod tests;

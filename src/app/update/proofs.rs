@@ -76,7 +76,8 @@ fn trial(world: &World, identity: &Identity, saves: bool, now: Timestamp) -> Opt
     if let Some(Trouble::Key(said)) = account.trouble.as_ref().map(|trouble| &trouble.value) {
         return Some(Err(Unable::Key(said.clone())));
     }
-    let mut trial = Trial { identity: identity.clone(), key: !is_heard(world, account, now), target: None, folder: None };
+    let mut trial =
+        Trial { identity: identity.clone(), key: !is_heard(world, account, now), target: None, folder: None };
     if !saves {
         return Some(Ok(trial));
     }

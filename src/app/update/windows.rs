@@ -43,7 +43,8 @@ pub(super) fn in_plan(state: &mut State, key: Key, now: Timestamp) -> Vec<Effect
         Deed::Release | Deed::Delete | Deed::Restart => Action::End,
         Deed::Checkpoint => Action::Checkpoint,
     };
-    let answers = !plan.targets.is_empty() && question.changed.is_none_or(|at| now.duration_since(at) >= READING);
+    let asked_at = question.changed.max(question.chosen);
+    let answers = !plan.targets.is_empty() && asked_at.is_none_or(|at| now.duration_since(at) >= READING);
     match meaning {
         Some(Action::Back) => {
             state.view.modals.pop();
@@ -87,7 +88,7 @@ fn ask_instead(state: &mut State, deed: Deed, save: SaveFirst, now: Timestamp) -
             if let Some(question) = self::question(state) {
                 (*question.plan, question.save) = (plan, save);
                 // The key that chose it does not answer it.
-                (question.changed, question.field, question.scroll) = (Some(now), None, 0);
+                (question.chosen, question.changed, question.field, question.scroll) = (Some(now), None, None, 0);
             }
         }
     }

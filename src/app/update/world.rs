@@ -475,7 +475,8 @@ fn keep_of(world: &World, name: &AccountName, entries: Entries) -> Option<Keep> 
 
 fn intend(world: &mut World, intent: Intent, now: Timestamp) -> Vec<Effect> {
     // What this process began before it lost the claim is still its own to take back.
-    let for_anybody = matches!(intent, Intent::TakeBack(_) | Intent::Veto(_) | Intent::Acknowledge(_) | Intent::Snooze { .. });
+    let for_anybody =
+        matches!(intent, Intent::TakeBack(_) | Intent::Veto(_) | Intent::Acknowledge(_) | Intent::Snooze { .. });
     if !world.acts() && !for_anybody {
         if let Some(Collector::Other { owner, .. }) = &world.collector {
             world.news.push(Msg::OnlyLooking { host: owner.host.clone(), pid: owner.pid });

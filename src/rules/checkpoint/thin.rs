@@ -93,7 +93,8 @@ mod tests {
 
     #[test]
     fn a_day_is_one_of_the_persons_own_zone() {
-        let copies = [saved(1, day_and_hour("28T15")), saved(2, day_and_hour("28T17")), saved(3, day_and_hour("28T18"))];
+        let copies =
+            [saved(1, day_and_hour("28T15")), saved(2, day_and_hour("28T17")), saved(3, day_and_hour("28T18"))];
         let keep = KeepRule { last: 1, days: 2 };
         let zone = TimeZone::fixed(jiff::tz::offset(8));
         let ops: Vec<i64> = surplus(&copies, keep, &zone).iter().map(|copy| copy.op.0).collect();

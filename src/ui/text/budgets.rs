@@ -75,10 +75,14 @@ pub enum OfAlerts<'a> {
     HeadAnswer,
     Firing,
     Seen,
-    Snoozed { until: &'a str },
+    Snoozed {
+        until: &'a str,
+    },
     Pending,
     Ended,
-    Title { count: usize },
+    Title {
+        count: usize,
+    },
     Since,
     Told,
     ToldAgain,
@@ -86,15 +90,22 @@ pub enum OfAlerts<'a> {
     About,
     Costs,
     Snooze,
-    AnHour { at: &'a str },
-    Morning { at: &'a str },
+    AnHour {
+        at: &'a str,
+    },
+    Morning {
+        at: &'a str,
+    },
     Waits,
     Stop,
     Release,
     Delete,
     /// A guard is kept from it.
     Forbid,
-    AllIdle { count: usize, rate: &'a str },
+    AllIdle {
+        count: usize,
+        rate: &'a str,
+    },
 }
 
 impl Language {

@@ -82,12 +82,13 @@ impl Telling<'_> {
     /// What could not be done with a machine if it had to be done now.
     pub(super) fn unable(&self, name: &str, why: &Unable) -> Sentence {
         let [english, chinese] = match why {
-            Unable::Key(said) => [format!("its account's key cannot be used: {said}"), format!("账户密钥不可用：{said}")],
+            Unable::Key(said) => {
+                [format!("its account's key cannot be used: {said}"), format!("账户密钥不可用：{said}")]
+            }
             Unable::Ssh(said) => [format!("ssh does not reach it: {said}"), format!("ssh 无法到达：{said}")],
-            Unable::Plan(why) => [
-                Language::English.hindrance(why, Action::Release),
-                Language::Chinese.hindrance(why, Action::Release),
-            ],
+            Unable::Plan(why) => {
+                [Language::English.hindrance(why, Action::Release), Language::Chinese.hindrance(why, Action::Release)]
+            }
             Unable::Folder(said) => {
                 [format!("the folder of its copies cannot be written: {said}"), format!("副本目录无法写入：{said}")]
             }
@@ -100,7 +101,9 @@ impl Telling<'_> {
             }
         };
         match self.look.language {
-            Language::English => Sentence::new(name, ": what is planned cannot be carried out").and(": ", Some(english)),
+            Language::English => {
+                Sentence::new(name, ": what is planned cannot be carried out").and(": ", Some(english))
+            }
             Language::Chinese => Sentence::new(name, "：计划的操作无法执行").and("：", Some(chinese)),
         }
     }
