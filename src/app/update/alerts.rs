@@ -94,7 +94,10 @@ fn note_events(world: &mut World, now: Timestamp) {
 
 /// Takes in what is the case now.
 fn look(world: &mut World, now: Timestamp) {
-    let found = findings::all(world, now);
+    let mut found = findings::all(world, now);
+    found.extend(guards::findings(world));
+    found.extend(proofs::findings(world));
+    found.extend(copies::findings(world, now));
     let alerting = &world.alerting;
     let mut alerts = alerting.alerts.clone();
     let told = alerts.take(found, &|topic| findings::is_doubtful(world, topic, now), now);

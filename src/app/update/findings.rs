@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use jiff::{SignedDuration, Timestamp};
 use providers::model::{AccountName, Action, Identity, Phase, ResourceKind};
 
-use super::{copies, guards, happened, proofs};
+use super::happened;
 use crate::app::state::World;
 use crate::rules::alerts::{About, Alert, Finding, Kind, Matter, Stage, Topic};
 use crate::rules::budgets;
@@ -47,9 +47,6 @@ pub(super) fn all(world: &mut World, now: Timestamp) -> Vec<Finding> {
         let account = world.fleet.account(&name)?;
         is_heard(world, account, now).then(|| Finding::now(matter.clone()))
     }));
-    found.extend(guards::findings(world));
-    found.extend(proofs::findings(world));
-    found.extend(copies::findings(world, now));
     found.extend(explained(world, now));
     let eased = eased(world, &found, now);
     found.extend(eased);
