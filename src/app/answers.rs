@@ -5,6 +5,7 @@ use providers::model::{Action as Deed, Identity, Offer, ResourceKind};
 use super::action::Action;
 use super::state::World;
 use crate::rules::alerts::Matter;
+use crate::rules::guard::Warning;
 use crate::rules::plan::delete_offer;
 
 /// The keys that answer an alert, the best first; always some way to what it is about.
@@ -16,6 +17,8 @@ pub fn answers(world: &World, matter: &Matter) -> Vec<Action> {
             answers.extend(some_idle(world));
             answers.push(Action::Page);
         }
+        // First of all somebody can forbid it.
+        Matter::Guard { warning: Warning::Acts { .. }, .. } => answers.push(Action::TakeBack),
         Matter::Burn { .. } | Matter::Budget { .. } | Matter::Forecast { .. } => answers.extend(some_idle(world)),
         _ => {}
     }

@@ -11,6 +11,7 @@ use crate::rules::alerts::Alert;
 use crate::rules::budgets::Budget;
 use crate::rules::checkpoint::{Job, KeepRule, Saved};
 use crate::rules::dispatch::{Message, Parcel};
+use crate::rules::guard::{Trial, Veto, Watch};
 use crate::rules::lease::{self, Lease, LeaseId};
 use crate::rules::memory::Keep;
 use crate::rules::saga::{OpId, Operation, Permit};
@@ -120,6 +121,19 @@ pub enum Effect {
         target: Target,
         ask: lease::Ask,
     },
+    /// Write down all that guards are called for by.
+    KeepWatches(Vec<Watch>),
+    /// Write down that guards are not to act on a machine.
+    KeepVeto {
+        identity: Identity,
+        veto: Veto,
+    },
+    /// Read what people forbid guards: another process may have been told.
+    RecallVetoes {
+        asked_at: Timestamp,
+    },
+    /// Find out whether what is promised for a machine could be done now.
+    Prove(Box<Trial>),
     /// Ask the books how balances moved, and what was charged meanwhile.
     AskBalances(Question),
     /// Tell a channel, once it is written down that this was begun.

@@ -14,6 +14,7 @@ use crate::rules::checkpoint;
 use crate::rules::checkpoint::proposals::{Proposal, Size};
 use crate::rules::dispatch::{Delivery, Message};
 use crate::rules::fleet::Trouble;
+use crate::rules::guard::{Unable, Veto};
 use crate::rules::lease::{self, Lease, LeaseId};
 use crate::rules::memory::{Collector, LedgerNotice, Memory, Owner};
 use crate::rules::plan::Plan;
@@ -132,6 +133,16 @@ pub enum WorldEvent {
     },
     /// What the books say of balances.
     Balances(Box<Answer>),
+    /// What people forbid guards, by the ledger, and when that was asked for.
+    VetoesRecalled {
+        asked_at: Timestamp,
+        vetoes: Vec<(Identity, Veto)>,
+    },
+    /// Whether what is promised for a machine could be done now.
+    Proven {
+        identity: Identity,
+        unable: Option<Unable>,
+    },
     /// Messages that wait in the ledger, whoever wrote them.
     MessagesRecalled(Vec<Message>),
     /// How it went to tell a channel.
@@ -194,6 +205,8 @@ pub enum Intent {
     EndLeases(Vec<LeaseId>),
     /// Somebody has seen these alerts.
     Acknowledge(Vec<Topic>),
+    /// Guards are not to act on these machines, until what they are called for by is over and comes again.
+    Veto(Vec<Identity>),
     /// These alerts are to be told again then.
     Snooze {
         topics: Vec<Topic>,

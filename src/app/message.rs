@@ -126,6 +126,10 @@ pub enum Msg {
         tab: Tab,
     },
     NothingToTakeBack,
+    /// Guards are not to act on it.
+    Vetoed {
+        name: String,
+    },
     RowJustChanged,
     RowGone,
     NotListed {

@@ -9,6 +9,7 @@ pub mod effect;
 pub mod event;
 pub mod figure;
 pub mod gauges;
+pub mod guarding;
 pub mod keymap;
 pub mod layout;
 pub mod lease_form;

@@ -15,6 +15,7 @@ use super::budget_form::BudgetForm;
 use super::columns::{ColumnChoice, Columns};
 use super::figure::Figure;
 use super::gauges::Gauges;
+use super::guarding::Guarding;
 use super::keymap::{Bindings, Place};
 use super::layout::{Frame, SMALLEST, TROUBLE_LINES};
 use super::lease_form::LeaseForm;
@@ -91,6 +92,8 @@ pub struct World {
     pub budgets: Budgets,
     /// What somebody should know of.
     pub alerting: Alerting,
+    /// What the config wants done by itself.
+    pub guarding: Guarding,
     /// Rows whose rate has just become another one, and when: their figure is bright for a moment.
     pub bright: BTreeMap<Identity, Timestamp>,
     /// When the first row that is gone is no longer shown, as of the last change.
@@ -130,6 +133,7 @@ impl World {
             streams: Streams::default(),
             budgets: Budgets::default(),
             alerting: Alerting::default(),
+            guarding: Guarding::default(),
             bright: BTreeMap::new(),
             prune_at: None,
             news: Vec::new(),

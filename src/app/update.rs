@@ -8,12 +8,14 @@ mod copies;
 mod deeds;
 mod figures;
 mod findings;
+mod guards;
 mod happened;
 mod keys;
 mod lease_form;
 mod leases;
 mod mouse;
 mod popup;
+mod proofs;
 mod reach;
 mod save_form;
 mod spend;
@@ -234,6 +236,7 @@ pub fn next_wake(state: &State, now: Timestamp) -> Option<Timestamp> {
         .chain(usage::next_wake(world, now))
         .chain(spend::billed_due(world, now))
         .chain(spend::totals_due(world))
+        .chain(guards::next_wake(world, now))
         .chain(world.alerting.dispatch.next_wake().filter(|_| world.remembered && world.collects()))
         .chain(leases::next_wake(world, now))
         .chain(popup::next_wake(&state.view))

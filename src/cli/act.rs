@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
-use providers::model::{AccountName, Action, Identity};
+use providers::model::{AccountName, Action, Identity, Instance};
 
 use super::checkpoint::Progress;
 use super::look::{settled, told_ledger, told_trouble};
@@ -10,7 +10,7 @@ use super::setup::{self, Kind, Program, Setup};
 use super::{ActArgs, Common, Exit, Stop, warn};
 use crate::app::Event;
 use crate::app::event::{Intent, WorldEvent};
-use crate::app::state::World;
+use crate::rules::fleet::Known;
 use crate::rules::naming::{Pointed, point};
 use crate::rules::plan::{self, Confirmation, Hindrance, Plan, SaveFirst};
 use crate::rules::saga::{Authority, Confirmed, NotSent, Operation, Outcome, Step, confirm};
@@ -151,19 +151,21 @@ pub async fn carry_out(
 
 /// The instance that a name or id means.
 pub fn find(setup: &Setup, errand: &Errand, name: &str, account: Option<&str>) -> Result<Identity, Stop> {
-    pointed(&errand.state.world, name, account).inspect_err(|_| {
+    pointed(errand.state.world.fleet.instances.values(), name, account).inspect_err(|_| {
         // What could not be asked may be why it was not found.
         told_trouble(setup, &errand.state);
     })
 }
 
-/// The same without a word on what could not be asked.
-pub fn pointed(world: &World, name: &str, account: Option<&str>) -> Result<Identity, Stop> {
+/// The same among these instances, without a word on what could not be asked.
+pub fn pointed<'a>(
+    instances: impl IntoIterator<Item = &'a Known<Instance>>,
+    name: &str,
+    account: Option<&str>,
+) -> Result<Identity, Stop> {
     let account = account.map(AccountName::new);
-    let shown: Vec<(&Identity, Option<&str>)> = world
-        .fleet
-        .instances
-        .values()
+    let shown: Vec<(&Identity, Option<&str>)> = instances
+        .into_iter()
         .filter(|known| !known.is_gone())
         .filter(|known| account.as_ref().is_none_or(|account| known.identity.account == *account))
         .map(|known| (&known.identity, known.row.name.as_deref()))

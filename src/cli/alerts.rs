@@ -53,7 +53,7 @@ pub struct Which {
     pub all: bool,
 }
 
-fn time(text: &str) -> Result<SignedDuration, String> {
+pub(super) fn time(text: &str) -> Result<SignedDuration, String> {
     let days = SpanRelativeTo::days_are_24_hours();
     let span = text.parse::<jiff::Span>().ok().and_then(|span| span.to_duration(days).ok());
     let month = SignedDuration::from_hours(31 * 24);

@@ -204,7 +204,7 @@ fn cancel(common: &Common, name: &str, account: Option<&str>) -> Result<Exit, St
             identities.dedup();
             // A name of several machines, or one that has a name of its own since.
             if leases.is_empty() || identities.len() > 1 {
-                let identity = pointed(world, name, account)?;
+                let identity = pointed(world.fleet.instances.values(), name, account)?;
                 leases = world.leases.of(&identity).cloned().collect();
             }
         }

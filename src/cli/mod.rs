@@ -22,6 +22,7 @@ mod storage;
 mod table;
 mod top;
 mod verify;
+mod veto;
 mod watch;
 
 use std::fmt::Display;
@@ -128,6 +129,8 @@ pub enum Command {
     Checkpoint(checkpoint::CheckpointArgs),
     /// What is to happen to an instance by itself, and when: kept in the ledger, carried out by a rentop that runs.
     Lease(lease::LeaseArgs),
+    /// Keep guards from an instance: until what they are called for by is over, or for a time.
+    Veto(veto::VetoArgs),
     /// Channels beyond the screen: which there are, and whether one takes a message.
     Notify(notify::NotifyArgs),
     /// The providers, and what each can and cannot do.
@@ -228,6 +231,7 @@ fn dispatch(args: Args) -> Result<Exit, Stop> {
         Some(Command::Release(act)) => act::run(&common, Action::Release, &act),
         Some(Command::Checkpoint(args)) => checkpoint::run(&common, &args),
         Some(Command::Lease(args)) => lease::run(&common, &args),
+        Some(Command::Veto(args)) => veto::run(&common, &args),
         Some(Command::Notify(args)) => notify::run(&common, &args),
         Some(Command::Providers(output)) => providers_list::run(output),
         Some(Command::Accounts(output)) => accounts::run(&common, output),

@@ -125,6 +125,7 @@ impl Setup {
         }
         world.recipes = self.config.recipes.clone();
         world.leases.commands = self.config.lease.clone();
+        world.guarding.rules = self.config.guards.clone();
         world.budgets.rules = self.config.budgets.clone();
         world.budgets.exchange = self.config.exchange();
         world.alerting.limits = self.config.limits.clone();

@@ -83,7 +83,8 @@ impl Teller {
         };
         let budgets = count(setup.config.budgets.len(), "budget");
         let channels = count(setup.config.channels.len(), "channel");
-        self.say(format_args!("in force: {budgets}, {channels}"));
+        let guards = count(setup.config.guards.len(), "guard");
+        self.say(format_args!("in force: {budgets}, {channels}, {guards}"));
     }
 
     fn tell(&mut self, state: &State) {

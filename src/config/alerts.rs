@@ -45,14 +45,18 @@ fn burn(node: &Node<'_>) -> Option<Option<Rate>> {
     if text == OFF {
         return Some(None);
     }
-    let rate = text.split_once(char::is_whitespace).and_then(|(amount, currency)| {
-        let amount = decimal(amount).filter(|amount| *amount > 0.into())?;
-        Rate::per_hour(amount, Currency::parse(currency.trim())?)
-    });
+    let rate = hourly(text);
     if rate.is_none() {
         node.refuse(format!("`{}` is no amount an hour such as \"20 USD\", and not \"{OFF}\"", quote(text)));
     }
     rate.map(Some)
+}
+
+/// So much an hour, more than nothing.
+pub(super) fn hourly(text: &str) -> Option<Rate> {
+    let (amount, currency) = text.split_once(char::is_whitespace)?;
+    let amount = decimal(amount).filter(|amount| *amount > 0.into())?;
+    Rate::per_hour(amount, Currency::parse(currency.trim())?)
 }
 
 /// `"12h"` and the like, or `"off"`.

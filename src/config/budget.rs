@@ -77,7 +77,7 @@ fn cycle(node: &Node<'_>) -> Option<Cycle> {
     Some(Cycle::Dates(Period { from: first, to: last.saturating_add(1.day()) }))
 }
 
-/// What a budget or a checkpoint is for; all conditions that are given must hold.
+/// What a budget, a checkpoint or a guard is for; all conditions that are given must hold.
 pub(super) fn scope(node: &Node<'_>, names: &Names<'_>) -> Option<Scope> {
     let section = node.section(SCOPE)?;
     let provider = section.get("provider").map(|node| check_provider(&node, names.registry));
@@ -121,7 +121,7 @@ fn thresholds(node: &Node<'_>) -> Option<Vec<u32>> {
     Some(lines)
 }
 
-fn percent(node: &Node<'_>) -> Option<u32> {
+pub(super) fn percent(node: &Node<'_>) -> Option<u32> {
     let number = node.number()?;
     let whole = (1..=HIGHEST).find(|whole| f64::from(*whole) == number);
     if whole.is_none() {

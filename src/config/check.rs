@@ -12,7 +12,7 @@ use rust_decimal::Decimal;
 
 use super::file::{Document, Mistake, Node, Section, did_you_mean, nearest, quote};
 use super::keys::KeySource;
-use super::{AccountConfig, Config, KeyWish, alerts, budget, channel, checkpoint, idle, lease, machine, places};
+use super::{AccountConfig, Config, KeyWish, alerts, budget, channel, checkpoint, guard, idle, lease, machine, places};
 use crate::rules::matcher::{Glob, LabelPattern, Matcher};
 use crate::rules::settings::ProjectRule;
 use crate::rules::spend::Fx;
@@ -35,6 +35,7 @@ pub(super) const ROOT: &[&str] = &[
     "notify",
     "checkpoint",
     "lease",
+    "guard",
 ];
 pub(super) const FX: &[&str] = &["usd", "as_of"];
 pub(super) const ACCOUNT: &[&str] = &[
@@ -137,6 +138,10 @@ fn sections(root: &Section<'_>, folder: &Path, registry: Registry) -> Checked {
     }
     if let Some(section) = root.get("lease").and_then(|node| node.section(lease::LEASE)) {
         config.lease = lease::commands(&section);
+    }
+    let budgets: Vec<_> = budgets.iter().filter_map(|section| section.get("name")?.peek()).collect();
+    for section in &tables(root, "guard", guard::GUARD) {
+        config.guards.extend(guard::guard(section, &mut names, &budgets));
     }
     Checked { config, holds_secrets }
 }

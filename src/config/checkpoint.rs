@@ -128,8 +128,9 @@ pub(super) fn span(node: &Node<'_>, from: SignedDuration, to: SignedDuration) ->
     let text = node.text()?;
     let span = text.parse::<SignedDuration>().ok().filter(|span| (from..=to).contains(span));
     if span.is_none() {
-        let limit = if to == SignedDuration::MAX { String::new() } else { format!(", at most {to:#}") };
-        node.refuse(format!("`{}` is no time span such as \"30m\" or \"2h\"{limit}", quote(text)));
+        let least = if from.is_zero() { String::new() } else { format!(" of at least {from:#}") };
+        let most = if to == SignedDuration::MAX { String::new() } else { format!(", at most {to:#}") };
+        node.refuse(format!("`{}` is no time span such as \"30m\" or \"2h\"{least}{most}", quote(text)));
     }
     span
 }

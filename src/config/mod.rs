@@ -1,7 +1,7 @@
 //! The user's config file, checked, and what belongs to it: key sources, places on disk, the language.
 //!
 //! `file` knows the document and its places, `check` turns it into [`Config`], `idle`, `machine`,
-//! `budget`, `alerts`, `channel`, `checkpoint` and `lease` have a kind of section each, `write` changes a budget in the file. Nothing here polls, draws or keeps a key: sources are read when they are asked.
+//! `budget`, `alerts`, `channel`, `checkpoint`, `lease` and `guard` have a kind of section each, `write` changes a budget in the file. Nothing here polls, draws or keeps a key: sources are read when they are asked.
 
 mod alerts;
 mod budget;
@@ -9,6 +9,7 @@ mod channel;
 mod check;
 mod checkpoint;
 mod file;
+mod guard;
 mod idle;
 mod keys;
 mod language;
@@ -36,6 +37,7 @@ use secrecy::SecretString;
 use crate::rules::alerts::Limits;
 use crate::rules::budgets::Budget;
 use crate::rules::checkpoint::RecipeRule;
+use crate::rules::guard::Guard;
 use crate::rules::lease::Commands;
 use crate::rules::settings::Rules;
 use crate::rules::spend::{Exchange, Fx};
@@ -103,6 +105,8 @@ pub struct Config {
     pub recipes: Vec<RecipeRule>,
     /// How timers on instances are armed.
     pub lease: Commands,
+    /// What is proposed or done by itself, in the order of the file.
+    pub guards: Vec<Guard>,
     /// What the user should know although nothing is wrong.
     pub notices: Vec<Notice>,
 }
@@ -253,6 +257,7 @@ impl Default for Config {
             channels: Vec::new(),
             recipes: Vec::new(),
             lease: Commands::default(),
+            guards: Vec::new(),
             notices: Vec::new(),
         }
     }

@@ -1,6 +1,7 @@
 //! The config as a whole: texts to configs or to exact mistakes, files, the example, the environment.
 
 mod budgets;
+mod guards;
 
 use rust_decimal::Decimal;
 
@@ -180,7 +181,7 @@ fn windows_line_ends_and_a_byte_order_mark_change_nothing() {
 )]
 #[case::key_that_toml_quotes(
     "\"a b\" = 1",
-    "1:1: \"a b\": unknown key; known here: timezone, currency, awake, mine, mouse, keys, fx, account, project, protect, idle, budget, alerts, notify, checkpoint, lease"
+    "1:1: \"a b\": unknown key; known here: timezone, currency, awake, mine, mouse, keys, fx, account, project, protect, idle, budget, alerts, notify, checkpoint, lease, guard"
 )]
 #[case::after_wide_characters(
     "mine = [\"人民币\", 5]",
@@ -366,7 +367,7 @@ fn an_account_without_a_key_source_is_told_which_there_are() {
 #[rstest]
 #[case(
     "[[checkpoint]]\nname = \"a\"\npaths = []\nto = \"~/c\"\nevery = \"0m\"",
-    "3:9: checkpoint[0].paths: empty; name what is to be brought to safety\n5:9: checkpoint[0].every: `0m` is no time span such as \"30m\" or \"2h\""
+    "3:9: checkpoint[0].paths: empty; name what is to be brought to safety\n5:9: checkpoint[0].every: `0m` is no time span such as \"30m\" or \"2h\" of at least 1m"
 )]
 #[case(
     "[[checkpoint]]\nname = \"a\"\npaths = [\"out\"]\nmatch = { provider = \"shh\" }",
@@ -707,7 +708,7 @@ kind = "desktop"
 
 mod example {
     use super::*;
-    use crate::config::{alerts, budget, channel, check, checkpoint, idle, lease, machine};
+    use crate::config::{alerts, budget, channel, check, checkpoint, guard, idle, lease, machine};
 
     /// The example with every commented line in force.
     fn uncommented() -> String {
@@ -729,7 +730,7 @@ mod example {
         let config = Config::parse(&uncommented(), Path::new(FILE)).unwrap();
         assert_eq!(config.accounts.len(), 4);
         assert_eq!(config.timezone_name, "Asia/Shanghai");
-        assert_eq!((config.notices.len(), config.recipes.len()), (0, 3));
+        assert_eq!((config.notices.len(), config.recipes.len(), config.guards.len()), (0, 3, 4));
         assert_eq!(config.budgets.len(), 2);
         let burn = Rate::per_hour(dec("20"), Currency::USD);
         assert_eq!(config.limits, Limits { burn, awake: config.limits.awake, ..Limits::default() });
@@ -757,6 +758,8 @@ mod example {
             channel::NOTIFY,
             checkpoint::CHECKPOINT,
             lease::LEASE,
+            checkpoint::KEEP,
+            guard::GUARD,
         ];
         for key in sections.into_iter().flatten() {
             let written = [format!("{key} = "), format!("[{key}]"), format!(".{key}]")]
@@ -816,6 +819,7 @@ fn nearly_right() -> impl Strategy<Value = String> {
         "[[budget]]",
         "[[notify]]",
         "[[checkpoint]]",
+        "[[guard]]",
         "[alerts]",
         "[fx]",
         "[account]",

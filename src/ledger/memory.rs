@@ -8,12 +8,13 @@ use rusqlite::{Connection, Statement, TransactionBehavior, params};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{Durability, Ledger, LedgerError, alerts, books, journal, leases, row, saved};
+use super::{Durability, Ledger, LedgerError, alerts, books, guards, journal, leases, row, saved};
 use crate::rules::alerts::Alert;
 use crate::rules::checkpoint::Saved;
 use crate::rules::dispatch::Message;
 use crate::rules::earlier::{Earlier, Gone};
 use crate::rules::fleet::{GONE_SHOWN, Known, Row};
+use crate::rules::guard::Watch;
 use crate::rules::lease::Lease;
 use crate::rules::memory::{AccountMemory, Keep, LedgerNotice, Memory, Owner, Past};
 use crate::rules::saga::Operation;
@@ -113,6 +114,8 @@ impl Ledger {
         let mut alerts = recall.rows(alerts::OPEN, params![], |row| row::read::<Alert>(row::text(row, 0)?))?;
         alerts.extend(recall.rows(alerts::ENDED, params![RECENT], |row| row::read::<Alert>(row::text(row, 0)?))?);
         let messages = recall.rows(alerts::WAITING, params![], |row| row::read::<Message>(row::text(row, 0)?))?;
+        let watches = recall.rows(guards::WATCHES, params![], |row| row::read::<Watch>(row::text(row, 0)?))?;
+        let vetoes = recall.rows(guards::VETOES, params![], guards::veto)?;
         let rows = recall.unreadable;
         let notices = if rows > 0 { vec![LedgerNotice::Unreadable { rows }] } else { Vec::new() };
         let running = recall.rows(books::OPEN, params![], books::open_line)?;
@@ -133,6 +136,8 @@ impl Ledger {
                 saved,
                 alerts,
                 messages,
+                watches,
+                vetoes,
             },
             notices,
         ))

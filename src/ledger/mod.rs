@@ -20,6 +20,7 @@ mod alerts;
 mod books;
 mod collector;
 mod copies;
+mod guards;
 mod journal;
 mod leases;
 mod memory;

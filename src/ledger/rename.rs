@@ -9,10 +9,11 @@ use crate::rules::memory::AccountMemory;
 const STATE: &str = "SELECT state FROM account WHERE name = $1";
 const ACCOUNT: &str = "UPDATE account SET name = $1, state = $2 WHERE name = $3";
 /// What was done keeps the name that the account had then.
-const OTHERS: [&str; 4] = [
+const OTHERS: [&str; 5] = [
     "UPDATE resource SET account = $1 WHERE account = $2",
     "UPDATE setting SET account = $1 WHERE account = $2",
     "UPDATE book SET account = $1 WHERE account = $2",
+    "UPDATE veto SET account = $1 WHERE account = $2",
     "UPDATE machine SET account = $1 WHERE account = $2",
 ];
 

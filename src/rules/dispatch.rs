@@ -206,7 +206,9 @@ impl Dispatch {
             let wants = |rule: &ChannelRule| {
                 // What a channel does not take is no news for itself.
                 let itself = matches!(matter, Matter::Channel { name, .. } if *name == rule.name);
-                !itself && rule.kinds.as_ref().is_none_or(|kinds| kinds.contains(&matter.kind()))
+                let wanted =
+                    matter.is_for_all() || rule.kinds.as_ref().is_none_or(|kinds| kinds.contains(&matter.kind()));
+                !itself && wanted
             };
             messages.extend(self.make(&news, wants, screen, host, now));
         }

@@ -10,11 +10,10 @@ use providers::money::Rate;
 use serde::{Deserialize, Serialize};
 
 use super::budgets::Scope;
-use super::checkpoint::Trouble;
 use super::fleet::Row;
 use super::plan::{Basis, Confirmation, Hindrance, Plan, SaveFirst, plan_bulk};
 use super::saga::{NotSent, OpId, Outcome};
-use super::streams;
+use super::streams::Target;
 
 /// So long somebody may forbid it, where the config does not say.
 pub const COUNTDOWN: SignedDuration = SignedDuration::from_mins(10);
@@ -123,20 +122,8 @@ pub enum Stage {
     Acting { op: OpId, way: Way },
     /// It has acted, or a person took that back.
     Done,
-    /// It has tried.
-    Failed { way: Way, why: Failure },
-}
-
-/// Why a guard did not get done what it was to do.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Failure {
-    /// There is no checkpoint, and without one nothing else may be done.
-    NotSaved(Trouble),
-    NotSent(NotSent),
-    /// The provider's word.
-    Refused(String),
-    Unproven,
+    /// It has tried, and this is what came of it.
+    Failed { way: Way, why: Outcome },
 }
 
 /// Somebody forbids guards to act on a machine.
@@ -163,23 +150,35 @@ pub enum Warning {
     Proposes { action: Action },
     Acts { way: Way, at: Timestamp },
     CanDoNothing { why: Hindrance },
-    DidNot { way: Way, why: Failure },
+    DidNot { way: Way, why: Outcome },
 }
 
 /// Why something that is promised for a machine could not be done now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unable {
-    /// The account's key cannot be used.
+    /// The account's key cannot be used; one line without it.
     Key(String),
-    /// `ssh` does not reach it.
-    Link(streams::Trouble),
+    /// `ssh` does not reach it; one clean line.
+    Ssh(String),
     /// No plan for it can be made.
     Plan(Hindrance),
-    /// The folder of the copies cannot be written.
+    /// The folder of the copies cannot be written; one line.
     Folder(String),
     /// It has not enough room; in bytes.
     NoRoom { need: u64, free: u64 },
+}
+
+/// What is to be tried out on one machine, changing nothing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trial {
+    pub identity: Identity,
+    /// Whether its account's key can be used: not where the account was heard just now.
+    pub key: bool,
+    /// Whether `ssh` reaches it there.
+    pub target: Option<Target>,
+    /// Whether a folder of this machine takes so many bytes.
+    pub folder: Option<(String, u64)>,
 }
 
 /// What a look at one machine shows.
@@ -224,8 +223,8 @@ pub enum Verdict {
     Act,
     /// Its action is taken back.
     TakeBack,
-    /// There is no checkpoint: it stops the machine, if that loses nothing.
-    StopInstead,
+    /// There is no checkpoint: it stops the machine, if that loses nothing, and else comes to this.
+    StopInstead(Stage),
 }
 
 /// What follows from a look for a guard on one machine; `watch` is what is known of it so far.
@@ -251,13 +250,15 @@ pub fn judge(watch: Option<&Watch>, seen: Seen<'_>, now: Timestamp) -> Verdict {
             Course::Ended(outcome) => ended(watch, *way, outcome, seen),
         },
         _ if is_over || !seen.allowed => Verdict::Forget,
+        // Whatever is known: a word against it counts.
+        Stage::Proposed | Stage::Counting { .. } | Stage::Barred { .. } if seen.vetoed => Verdict::Turn(Stage::Vetoed),
         _ if !holds => Verdict::Stay,
         Stage::Done | Stage::Failed { .. } => Verdict::Stay,
         Stage::Vetoed if seen.vetoed || !seen.ready => Verdict::Stay,
         _ if !seen.ready => Verdict::Forget,
         Stage::Vetoed => call(),
-        Stage::Proposed if !seen.vetoed && !seen.acts => Verdict::Stay,
-        Stage::Counting { until, .. } if !seen.vetoed && seen.acts => match now.duration_since(*until) {
+        Stage::Proposed if !seen.acts => Verdict::Stay,
+        Stage::Counting { until, .. } if seen.acts => match now.duration_since(*until) {
             late if late > OVERDUE => Verdict::Begin,
             late if late.is_negative() => Verdict::Stay,
             _ if seen.asked_at.is_some_and(|at| at >= *until && at <= now) => Verdict::Act,
@@ -269,7 +270,7 @@ pub fn judge(watch: Option<&Watch>, seen: Seen<'_>, now: Timestamp) -> Verdict {
 
 /// What follows from the end of its action.
 fn ended(watch: &Watch, way: Way, outcome: &Outcome, seen: Seen<'_>) -> Verdict {
-    let failed = |why| Verdict::Turn(Stage::Failed { way, why });
+    let failed = Stage::Failed { way, why: outcome.clone() };
     match outcome {
         Outcome::Done { .. } | Outcome::Queued(_) => Verdict::Turn(Stage::Done),
         Outcome::NotSent(NotSent::AlreadySo | NotSent::NoLongerThere) => Verdict::Turn(Stage::Done),
@@ -278,14 +279,14 @@ fn ended(watch: &Watch, way: Way, outcome: &Outcome, seen: Seen<'_>) -> Verdict 
         Outcome::NotSaved(_) if seen.vetoed => Verdict::Turn(Stage::Vetoed),
         // Whether it still is so nobody knows just now.
         Outcome::NotSaved(_) if *seen.sign == Sign::Unknown => Verdict::Stay,
-        Outcome::NotSaved(_) if way.action == Action::Release && seen.ready && seen.acts => Verdict::StopInstead,
-        Outcome::NotSaved(trouble) => failed(Failure::NotSaved(trouble.clone())),
+        Outcome::NotSaved(_) if way.action == Action::Release && seen.ready && seen.acts => {
+            Verdict::StopInstead(failed)
+        }
+        Outcome::NotSaved(_) => Verdict::Turn(failed),
         Outcome::NotSent(_) if seen.vetoed => Verdict::Turn(Stage::Vetoed),
         Outcome::NotSent(_) if *seen.sign == Sign::Unknown => Verdict::Stay,
         Outcome::NotSent(_) if watch.tries + 1 < TRIES && seen.ready && seen.acts => Verdict::Begin,
-        Outcome::NotSent(why) => failed(Failure::NotSent(why.clone())),
-        Outcome::Refused(word) => failed(Failure::Refused(word.clone())),
-        Outcome::Unproven => failed(Failure::Unproven),
+        Outcome::NotSent(_) | Outcome::Refused(_) | Outcome::Unproven => Verdict::Turn(failed),
     }
 }
 

@@ -3,7 +3,7 @@ use providers::model::{DataKind, Effect, Instance, Offer, Offers, Phase, Refusal
 use rstest::rstest;
 
 use super::*;
-use crate::rules::checkpoint::{KeepRule, Method, QUIET, Recipe, RecipeRule};
+use crate::rules::checkpoint::{KeepRule, Method, QUIET, Recipe, RecipeRule, Trouble};
 use crate::rules::fleet::Fleet;
 use crate::rules::samples::{at, disk, effect, fleet, identity, instance, listed};
 use crate::rules::settings::{Setting, Settings};
@@ -57,7 +57,7 @@ fn seen(sign: &Sign) -> Seen<'_> {
 #[case::a_proposal_becomes_a_countdown(Stage::Proposed, Verdict::Begin)]
 #[case::a_veto_that_ended(Stage::Vetoed, Verdict::Begin)]
 #[case::it_acts_once(Stage::Done, Verdict::Stay)]
-#[case::it_tries_no_more(Stage::Failed { way: STOP, why: Failure::Unproven }, Verdict::Stay)]
+#[case::it_tries_no_more(Stage::Failed { way: STOP, why: Outcome::Unproven }, Verdict::Stay)]
 #[case::what_was_never_written_down_was_never_begun(acting(STOP), Verdict::Begin)]
 fn a_guard_that_is_called_for_goes_on(#[case] stage: Stage, #[case] expected: Verdict) {
     assert_eq!(judge(Some(&watch(stage)), seen(&holds()), at("10:00:00")), expected);
@@ -93,12 +93,20 @@ fn a_countdown_that_ran_out_asks_for_vetoes_before_it_acts() {
 #[case::barred(Stage::Barred { why: Hindrance::NoRecipe })]
 #[case::vetoed(Stage::Vetoed)]
 #[case::done(Stage::Done)]
-#[case::failed(Stage::Failed { way: STOP, why: Failure::Unproven })]
+#[case::failed(Stage::Failed { way: STOP, why: Outcome::Unproven })]
 fn what_is_over_or_no_longer_allowed_is_forgotten(#[case] stage: Stage) {
     let (sign, now, watch) = (holds(), at("10:00:00"), watch(stage));
     assert_eq!(judge(Some(&watch), seen(&Sign::Over), now), Verdict::Forget);
     assert_eq!(judge(Some(&watch), Seen { allowed: false, ..seen(&sign) }, now), Verdict::Forget);
     assert_eq!(judge(Some(&watch), seen(&Sign::Unknown), now), Verdict::Stay);
+}
+
+#[test]
+fn a_veto_counts_also_while_nobody_knows_what_is_so() {
+    let look = Seen { vetoed: true, ..seen(&Sign::Unknown) };
+    for stage in [Stage::Proposed, counting("10:05:00"), Stage::Barred { why: Hindrance::NoRecipe }] {
+        assert_eq!(judge(Some(&watch(stage)), look, at("10:00:00")), Verdict::Turn(Stage::Vetoed));
+    }
 }
 
 #[rstest]
@@ -125,20 +133,20 @@ fn an_action_that_is_wanted_no_more_is_taken_back_while_it_can_be(
 #[rstest]
 #[case::done(STOP, Outcome::Done { despite: None }, Verdict::Turn(Stage::Done))]
 #[case::a_person_took_it_back(STOP, Outcome::NotSent(NotSent::TakenBack), Verdict::Turn(Stage::Done))]
-#[case::no_checkpoint(RELEASE, Outcome::NotSaved(Trouble::Stalled), Verdict::StopInstead)]
+#[case::no_checkpoint(RELEASE, Outcome::NotSaved(Trouble::Stalled), Verdict::StopInstead(Stage::Failed { way: RELEASE, why: Outcome::NotSaved(Trouble::Stalled) }))]
 #[case::no_checkpoint_for_a_stop(
     Way { action: Action::Stop, saves: true },
     Outcome::NotSaved(Trouble::Stalled),
     Verdict::Turn(Stage::Failed {
         way: Way { action: Action::Stop, saves: true },
-        why: Failure::NotSaved(Trouble::Stalled),
+        why: Outcome::NotSaved(Trouble::Stalled),
     })
 )]
 #[case::nothing_was_sent(RELEASE, Outcome::NotSent(NotSent::TooLate), Verdict::Begin)]
 #[case::refused(
     STOP,
     Outcome::Refused("no".to_owned()),
-    Verdict::Turn(Stage::Failed { way: STOP, why: Failure::Refused("no".to_owned()) })
+    Verdict::Turn(Stage::Failed { way: STOP, why: Outcome::Refused("no".to_owned()) })
 )]
 fn what_an_action_came_to_is_drawn_from_its_end(#[case] way: Way, #[case] outcome: Outcome, #[case] expected: Verdict) {
     let sign = holds();

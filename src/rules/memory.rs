@@ -12,6 +12,7 @@ use super::checkpoint::Saved;
 use super::dispatch::Message;
 use super::earlier::Earlier;
 use super::fleet::{AsOf, Known};
+use super::guard::{Veto, Watch};
 use super::lease::Lease;
 use super::saga::Operation;
 use super::settings::Setting;
@@ -109,6 +110,12 @@ pub struct Memory {
     /// What channels are still to be told, the oldest first.
     #[serde(default)]
     pub messages: Vec<Message>,
+    /// What guards are called for by.
+    #[serde(default)]
+    pub watches: Vec<Watch>,
+    /// What people forbid guards.
+    #[serde(default)]
+    pub vetoes: Vec<(Identity, Veto)>,
 }
 
 impl Memory {

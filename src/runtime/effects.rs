@@ -14,7 +14,7 @@ use super::checkpoint::{self, Copies};
 use super::jobs::Jobs;
 use super::keeper::{Keeper, OnDisk};
 use super::streams::Streams;
-use super::{Outbox, clock, preferences};
+use super::{Outbox, clock, preferences, proving};
 use crate::app::effect::Then;
 use crate::app::event::{ViewEvent, WorldEvent};
 use crate::app::preferences::Preferences;
@@ -64,6 +64,12 @@ impl Performer {
             Effect::Set { identity, setting } => self.keeper.set(identity, setting),
             Effect::SumUp { day, asked, budgets } => self.keeper.sum_up(day, asked, budgets),
             Effect::KeepAlerts { alerts, messages } => self.keeper.keep_alerts(alerts, messages),
+            Effect::KeepWatches(watches) => self.keeper.keep_watches(watches),
+            Effect::KeepVeto { identity, veto } => self.keeper.keep_veto(identity, veto),
+            Effect::RecallVetoes { asked_at } => self.keeper.recall_vetoes(asked_at),
+            Effect::Prove(trial) => {
+                proving::prove(*trial, self.accounts.clone(), self.streams.ssh(), self.outbox.clone());
+            }
             Effect::AskBalances(question) => self.keeper.ask_balances(question),
             Effect::RecallAlerts => self.keeper.recall_alerts(),
             Effect::KeepLease(lease) => self.keeper.keep_lease(lease),

@@ -21,6 +21,7 @@ use crate::rules::budgets::Budget;
 use crate::rules::checkpoint::Saved;
 use crate::rules::dispatch::Message;
 use crate::rules::earlier::Earlier;
+use crate::rules::guard::{Veto, Watch};
 use crate::rules::lease::Lease;
 use crate::rules::memory::{Collector, Keep, LedgerNotice, Memory, Owner, Past};
 use crate::rules::saga::{MOVES_FOR, OpId, Operation};
@@ -57,6 +58,10 @@ enum Work {
     KeepAlerts(Vec<Alert>, Vec<Message>),
     RecallAlerts,
     KeepLease(Box<Lease>),
+    KeepWatches(Vec<Watch>),
+    KeepVeto(Identity, Veto),
+    /// When that was asked for.
+    RecallVetoes(Timestamp),
     /// Messages that are about to be sent, and what is to be done once that is on disk.
     Sending(Vec<Message>, Written),
     KeepBilled(Billed),
@@ -179,6 +184,17 @@ impl Keeper {
     /// Whether it is written comes as an event.
     pub fn keep_lease(&self, lease: Box<Lease>) {
         self.put(Work::KeepLease(lease));
+    }
+    /// All that guards are called for by.
+    pub fn keep_watches(&self, watches: Vec<Watch>) {
+        self.put(Work::KeepWatches(watches));
+    }
+    pub fn keep_veto(&self, identity: Identity, veto: Veto) {
+        self.put(Work::KeepVeto(identity, veto));
+    }
+    /// The answer comes as an event, and none where it cannot be read.
+    pub fn recall_vetoes(&self, asked_at: Timestamp) {
+        self.put(Work::RecallVetoes(asked_at));
     }
     /// Writes down that messages are about to be sent; `then` is called once that is on disk, or with the reason why it
     /// could not be written.
@@ -410,6 +426,13 @@ impl Desk {
                 }
                 Work::RecallAlerts => self.recall_alerts(),
                 Work::KeepLease(lease) => self.keep_lease(&lease),
+                Work::KeepWatches(watches) => {
+                    self.write("guards", |ledger| ledger.keep_watches(&watches));
+                }
+                Work::KeepVeto(identity, veto) => {
+                    self.write("a veto", |ledger| ledger.keep_veto(&identity, &veto));
+                }
+                Work::RecallVetoes(asked_at) => self.recall_vetoes(asked_at),
                 Work::Sending(messages, then) => {
                     let written = self.open_ledger().and_then(|ledger| ledger.keep_messages(&messages));
                     then(written.as_ref().map(drop).map_err(ToString::to_string));
@@ -584,6 +607,14 @@ impl Desk {
         self.outbox.put(Event::World(WorldEvent::LeaseKept { lease: lease.id, kept: told }));
         if let Err(error) = kept {
             self.not_written("a lease", error);
+        }
+    }
+
+    fn recall_vetoes(&mut self, asked_at: Timestamp) {
+        match self.open_ledger().and_then(|ledger| ledger.vetoes()) {
+            Ok(vetoes) => self.outbox.put(Event::World(WorldEvent::VetoesRecalled { asked_at, vetoes })),
+            // Without an answer no guard acts.
+            Err(error) => tracing::error!(%error, "vetoes cannot be read"),
         }
     }
 

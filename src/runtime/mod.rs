@@ -17,6 +17,7 @@ pub mod keyboard;
 pub mod lent;
 pub mod preferences;
 mod process;
+mod proving;
 pub mod questions;
 pub mod screen;
 pub mod shell;

@@ -74,6 +74,20 @@ fn identity(account: &AccountName, id: &ResourceId) -> Identity {
     Identity { account: account.clone(), kind: ResourceKind::Instance, id: id.clone(), generation: 0 }
 }
 
+/// Runs one command on a machine to its end.
+pub(super) async fn run_there(ssh: &Ssh, target: &Target, command: &str) -> Ran {
+    let Some(mut ssh) = ssh.unattended(target, &wrapped(command)) else {
+        return Ran::NotBegun { silent: false, message: "nothing is connected to".to_owned() };
+    };
+    match ssh.spawn() {
+        Ok(child) => follow(child, &target.alias, LONGEST).await,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Ran::NotBegun { silent: false, message: "there is no program `ssh`".to_owned() }
+        }
+        Err(error) => Ran::NotBegun { silent: false, message: clean(&error.to_string()) },
+    }
+}
+
 /// The command with its marks, for whatever shell the person has there.
 fn wrapped(command: &str) -> String {
     let script = format!("echo {BEGUN}; (\n{command}\n); echo {ENDED} $?");
@@ -88,16 +102,7 @@ impl Shell for OwnSsh {
 
     async fn run(&self, account: &AccountName, id: &ResourceId, endpoint: &SshEndpoint, command: &str) -> Ran {
         let target = Target::new(&NAME.into(), &identity(account, id), endpoint);
-        let Some(mut ssh) = self.ssh.unattended(&target, &wrapped(command)) else {
-            return Ran::NotBegun { silent: false, message: "nothing is connected to".to_owned() };
-        };
-        match ssh.spawn() {
-            Ok(child) => follow(child, &target.alias, LONGEST).await,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                Ran::NotBegun { silent: false, message: "there is no program `ssh`".to_owned() }
-            }
-            Err(error) => Ran::NotBegun { silent: false, message: clean(&error.to_string()) },
-        }
+        run_there(&self.ssh, &target, command).await
     }
 
     async fn own_stop(&self, account: &AccountName, id: &ResourceId) -> Option<OwnStop> {

@@ -185,6 +185,7 @@ fn hint(scene: &Scene, alert: &Alert, action: Action, briefly: bool) -> Runs {
         Action::End => language.of_alerts(OfAlerts::Release),
         Action::Problem => language.word(Word::InFull).to_owned(),
         Action::Page => scene.message(&Msg::HintPage),
+        Action::TakeBack => language.of_alerts(OfAlerts::Forbid),
         Action::AllIdle if briefly => scene.message(&Msg::HintAllIdle),
         Action::AllIdle => {
             let fleet = &scene.state.world.fleet;

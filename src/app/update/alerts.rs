@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use providers::money::Money;
 
-use super::{findings, happened};
+use super::{findings, guards, happened, proofs};
 use crate::app::effect::Effect;
 use crate::app::event::Intent;
 use crate::app::notes;
@@ -43,11 +43,14 @@ pub(super) fn tick(world: &mut World, now: Timestamp) -> Vec<Effect> {
     let age = world.alerting.looked_at.map(|at| now.duration_since(at));
     let is_due = age.is_none_or(|age| !(SignedDuration::ZERO..LOOK).contains(&age));
     // What happened is written down as soon as it is known.
-    if is_due || happened {
+    let mut done = Vec::new();
+    if is_due || happened || guards::wants_a_look(world, now) {
         world.alerting.looked_at = Some(now);
+        done.extend(guards::look(world, now));
+        done.extend(proofs::begin_due(world, now));
         look(world, now);
     }
-    let mut effects = write_down(world, Vec::new(), now);
+    let mut effects = write_down(world, done, now);
     if happened {
         effects.push(Effect::RecallAlerts);
     }
@@ -90,7 +93,9 @@ fn note_events(world: &mut World, now: Timestamp) {
 
 /// Takes in what is the case now.
 fn look(world: &mut World, now: Timestamp) {
-    let found = findings::all(world, now);
+    let mut found = findings::all(world, now);
+    found.extend(guards::findings(world));
+    found.extend(proofs::findings(world));
     let alerting = &world.alerting;
     let mut alerts = alerting.alerts.clone();
     let told = alerts.take(found, &|topic| findings::is_doubtful(world, topic, now), now);

@@ -4,7 +4,7 @@
 use jiff::{SignedDuration, Timestamp};
 use providers::model::{AccountName, Action as Deed, Identity, ResourceKind};
 
-use super::deeds::{Asking, propose_for};
+use super::deeds::{Asked, Asking, make_plan, propose_for};
 use super::view::{intend, problem_window, say, show};
 use super::{reach, rebuild, windows};
 use crate::app::action::{Action, Code, Key};
@@ -168,14 +168,20 @@ fn end(state: &mut State, alert: &Alert, deed: Deed, now: Timestamp) -> Vec<Effe
     propose_for(state, deed, asked, Asking::One, SaveFirst::Nothing, now)
 }
 
-/// The plan to stop all that is idle: it only opens it.
+/// The plan to stop all that is idle, or where nothing can be stopped to save and release it: it only opens it.
 pub(super) fn all_idle(state: &mut State, now: Timestamp) -> Vec<Effect> {
     let idle: Vec<Identity> = state.world.fleet.idle.iter().cloned().collect();
     if idle.is_empty() {
         say(&mut state.view, Msg::NothingIdleNow, now);
         return vec![];
     }
-    propose_for(state, Deed::Stop, idle, Asking::All, SaveFirst::Nothing, now)
+    let stop = Asked { action: Deed::Stop, save: &SaveFirst::Nothing, bulk: true };
+    let release = Asked { action: Deed::Release, save: &SaveFirst::ByConfig, bulk: true };
+    let has_targets = |asked| !make_plan(state, asked, &idle, now).targets.is_empty();
+    match has_targets(stop) || !has_targets(release) {
+        true => propose_for(state, Deed::Stop, idle, Asking::All, SaveFirst::Nothing, now),
+        false => propose_for(state, Deed::Release, idle, Asking::All, SaveFirst::ByConfig, now),
+    }
 }
 
 /// A page where something can be done about it: of the resource, else of any other in its account.

@@ -57,7 +57,7 @@ pub(super) fn tick(world: &mut World, now: Timestamp) -> Vec<Effect> {
         let plan = plan::plan_with(world.basis(&[], now), Action::Checkpoint, &[identity], &SaveFirst::ByConfig);
         for target in plan.targets {
             free -= 1;
-            effects.extend(world::begin_one(world, plan.action, target, Authority::Saved, BY.to_owned(), now));
+            effects.extend(world::launch(world, plan.action, target, Authority::Saved, BY.to_owned(), now).1);
         }
     }
     effects

@@ -11,6 +11,7 @@ use crate::app::listing::Line;
 use crate::app::message::Msg;
 use crate::app::rows;
 use crate::app::state::{Modal, Question, State};
+use crate::rules::alerts::{About, Kind, Topic};
 use crate::rules::memory::Collector;
 use crate::rules::plan::{self, Confirmation, Hindrance, Plan, SaveFirst};
 use crate::rules::saga::{Confirmed, OpId, confirm};
@@ -24,6 +25,32 @@ pub(super) fn takeable_here(state: &State) -> Option<OpId> {
         Line::Group(_) | Line::Spend(_) | Line::Budget(_) | Line::Alert(..) => return None,
     };
     operation.can_be_taken_back().then_some(operation.id)
+}
+
+/// The machine under the cursor, or of the alert there, if a guard can be kept from it.
+pub(super) fn vetoable_here(state: &State) -> Option<Identity> {
+    let identity = match state.view.list().cursor.as_ref()? {
+        Line::Resource(identity) => identity,
+        Line::Alert(topic, _) => guarded(topic)?,
+        Line::Operation(_) | Line::Group(_) | Line::Spend(_) | Line::Budget(_) => return None,
+    };
+    state.world.is_guarded_now(identity).then(|| identity.clone())
+}
+
+/// The machine that a guard's alert is about.
+pub(super) fn guarded(topic: &Topic) -> Option<&Identity> {
+    match &topic.about {
+        About::Resource(identity) if topic.kind == Kind::Guard => Some(identity),
+        _ => None,
+    }
+}
+
+/// Keeps guards from a machine.
+pub(super) fn veto(state: &mut State, identity: Identity, now: Timestamp) -> Vec<Effect> {
+    let known = state.world.fleet.instances.get(&identity);
+    let name = plan::shown_name(known.and_then(|known| known.row.name.as_deref()), &identity.id);
+    say(&mut state.view, Msg::Vetoed { name }, now);
+    intend(state, Intent::Veto(vec![identity]), now)
 }
 
 pub(super) fn toggle(state: &mut State, now: Timestamp, protect: bool) -> Vec<Effect> {

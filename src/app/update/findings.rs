@@ -18,6 +18,7 @@ use crate::rules::plan::shown_name;
 use crate::rules::saga::{Operation, Outcome, Step};
 use crate::rules::streams::Link;
 use crate::rules::usage::Verdict;
+pub(super) use accounts::sum_in;
 
 /// Storage is listed more rarely than instances: so much older than the account's last answer it may be.
 const STORAGE_LAGS: SignedDuration = SignedDuration::from_mins(5);
@@ -138,6 +139,8 @@ pub(super) fn is_told<T: Row>(known: &Known<T>, account: &Account) -> bool {
 pub(super) fn is_doubtful(world: &World, topic: &Topic, now: Timestamp) -> bool {
     match &topic.about {
         _ if matches!(topic.kind, Kind::Appeared | Kind::Vanished) => is_held_back(world, topic, now),
+        // What guards are called for by, and what was tried out, is what is known of it.
+        _ if matches!(topic.kind, Kind::Guard | Kind::Unable) => false,
         // That these happened is certain.
         _ if matches!(topic.kind, Kind::Reclaimed | Kind::Repriced) => false,
         // Our own ledger tells.
@@ -198,7 +201,7 @@ fn since(world: &World, topic: &Topic, now: Timestamp) -> Timestamp {
     world.alerting.alerts.get(topic).map_or(now, |alert| alert.since.min(now))
 }
 
-fn name_of<T: Row>(known: &Known<T>) -> String {
+pub(super) fn name_of<T: Row>(known: &Known<T>) -> String {
     shown_name(known.row.name(), &known.identity.id)
 }
 

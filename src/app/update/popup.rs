@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use jiff::{SignedDuration, Timestamp};
 
 use super::answer;
+use super::deeds;
 use super::keys;
 use super::view::{intend, say};
 use crate::app::action::{Action, Code, Key};
@@ -126,6 +127,12 @@ pub(super) fn in_popup(state: &mut State, key: Key, now: Timestamp) -> Vec<Effec
         Some(Action::Down) => step(&mut state.view, 1),
         Some(Action::Up) => step(&mut state.view, -1),
         Some(Action::Back) => drop(state.view.modals.pop()),
+        Some(Action::TakeBack) if pointed.as_ref().and_then(deeds::guarded).is_some() => {
+            let guarded = pointed.as_ref().and_then(deeds::guarded).cloned();
+            let effects = guarded.map(|identity| deeds::veto(state, identity, now)).unwrap_or_default();
+            settle_cursor(state, now);
+            return effects;
+        }
         Some(Action::TakeBack) => return intend(state, Intent::TakeBack(None), now),
         Some(Action::StopOrStart | Action::End) if jumped => say(&mut state.view, Msg::RowJustChanged, now),
         Some(action) => {

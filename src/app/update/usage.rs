@@ -10,6 +10,7 @@ use super::waste;
 use crate::app::effect::Effect;
 use crate::app::gauges::latest;
 use crate::app::state::World;
+use crate::rules::saga::Step;
 use crate::rules::streams::{Consent, Link, Order, Told};
 use crate::rules::usage::{
     Gauge, Idleness, Judged, UsageEntry, Verdict, WeeksPeak, idle_until, judge, minute_of, mismatch,
@@ -66,11 +67,24 @@ fn note(world: &mut World, identity: &Identity, usage: &Usage, now: Timestamp) {
     if usage.as_of <= now + AHEAD {
         let gpus = world.fleet.instances.get(identity).and_then(|known| known.row.gpus.as_ref());
         let rented = gpus.map(|gpus| gpus.count);
+        let copied_from = is_copied_from(world, identity, now);
         let gauge = world.gauges.by.entry(identity.clone()).or_default();
+        gauge.copied_from = copied_from;
         gauge.history.forget_after(minute_of(now + AHEAD));
         gauge.note(usage, rented);
     }
     judge_one(world, identity, now);
+}
+
+/// Something is being brought to safety out of a machine, or was a moment ago: figures are of the time since the look
+/// before.
+fn is_copied_from(world: &World, identity: &Identity, now: Timestamp) -> bool {
+    world.operations.values().filter(|operation| operation.target.identity == *identity).any(|operation| {
+        match &operation.step {
+            Step::Ended { at, .. } => operation.saving.is_some() && now.duration_since(*at) < MINUTE,
+            _ => operation.is_saving(),
+        }
+    })
 }
 
 /// Whether a pause is over that began at a time, or the clock was set back since.

@@ -181,6 +181,9 @@ pub(super) fn perform(state: &mut State, action: Action, now: Timestamp) -> Vec<
         Action::Lease => lease_form::open(state, now),
         Action::TakeBack => {
             let op = deeds::takeable_here(state);
+            if let (None, Some(identity)) = (op, deeds::vetoable_here(state)) {
+                return deeds::veto(state, identity, now);
+            }
             return intend(state, Intent::TakeBack(op), now);
         }
         Action::Protect => return deeds::toggle(state, now, true),

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use providers::model::{AccountName, Action, Identity, ResourceKind};
 use providers::provider::{Found, Part, Poll};
 
-use super::{alerts, budgets, copies, happened, leases, spend, usage, waste};
+use super::{alerts, budgets, copies, guards, happened, leases, proofs, spend, usage, waste};
 use crate::app::effect::{Effect, Then};
 use crate::app::event::{Intent, WorldEvent};
 use crate::app::message::Msg;
@@ -39,6 +39,8 @@ pub fn update(world: &mut World, event: WorldEvent, now: Timestamp) -> Vec<Effec
             | WorldEvent::Collector(_)
             | WorldEvent::Ledger(_)
             | WorldEvent::Stream { .. }
+            | WorldEvent::VetoesRecalled { .. }
+            | WorldEvent::Proven { .. }
             | WorldEvent::Saving { .. }
     );
     let mut effects = match event {
@@ -101,6 +103,14 @@ pub fn update(world: &mut World, event: WorldEvent, now: Timestamp) -> Vec<Effec
         WorldEvent::LeasesRecalled(recalled) => leases::recalled(world, recalled, now),
         WorldEvent::LeaseKept { lease, kept } => leases::kept(world, lease, kept, now),
         WorldEvent::Job { lease, told } => leases::told(world, lease, &told, now),
+        WorldEvent::VetoesRecalled { asked_at, vetoes } => {
+            guards::vetoes_recalled(world, asked_at, vetoes);
+            vec![]
+        }
+        WorldEvent::Proven { identity, unable } => {
+            proofs::answered(world, &identity, unable);
+            vec![]
+        }
         WorldEvent::MessagesRecalled(messages) => {
             if world.collects() && world.remembered {
                 world.alerting.dispatch.join(messages);
@@ -274,6 +284,7 @@ fn remembered(world: &mut World, memory: Memory, notices: Vec<LedgerNotice>, now
     usage::remembered(world, now);
     world.alerting.alerts.remember(memory.alerts);
     world.alerting.dispatch.remember(memory.messages);
+    guards::remember(world, memory.watches, memory.vetoes);
     world.settings.single = memory.settings;
     world.leases.remember(memory.leases);
     world.saved = memory.saved.into_iter().map(|saved| (saved.identity.clone(), saved)).collect();
@@ -476,7 +487,12 @@ fn intend(world: &mut World, intent: Intent, now: Timestamp) -> Vec<Effect> {
     // What this process began before it lost the claim is still its own to take back.
     let for_anybody = matches!(
         intent,
-        Intent::TakeBack(_) | Intent::Acknowledge(_) | Intent::Snooze { .. } | Intent::Lease(_) | Intent::EndLeases(_)
+        Intent::TakeBack(_)
+            | Intent::Veto(_)
+            | Intent::Acknowledge(_)
+            | Intent::Snooze { .. }
+            | Intent::Lease(_)
+            | Intent::EndLeases(_)
     );
     if !world.acts() && !for_anybody {
         if let Some(Collector::Other { owner, .. }) = &world.collector {
@@ -490,6 +506,7 @@ fn intend(world: &mut World, intent: Intent, now: Timestamp) -> Vec<Effect> {
             begin(world, *plan, authority, &by, now)
         }
         Intent::TakeBack(op) => take_back(world, op, now),
+        Intent::Veto(identities) => guards::veto(world, identities, now),
         Intent::Refresh => {
             world.fleet.accounts.iter_mut().for_each(|account| account.pacing.wanted = true);
             world.news.push(Msg::Refreshing);
@@ -589,16 +606,7 @@ pub(super) fn begin(world: &mut World, plan: Plan, authority: Authority, by: &st
             world.news.push(Msg::LeftOut { name: target.name, action: plan.action, hindrance });
             continue;
         }
-        // One that is overdue, or a mere checkpoint, gives way to what the person decides now.
-        let before: Vec<OpId> = world
-            .under_way()
-            .filter(|operation| operation.target.identity == target.identity)
-            .map(|operation| operation.id)
-            .collect();
-        for op in before {
-            effects.extend(advance(world, op, Input::Superseded, now));
-        }
-        effects.extend(begin_one(world, action, target, authority.clone(), by.to_owned(), now));
+        effects.extend(launch(world, action, target, authority.clone(), by.to_owned(), now).1);
         count += 1;
     }
     if count > 0 {
@@ -607,21 +615,31 @@ pub(super) fn begin(world: &mut World, plan: Plan, authority: Authority, by: &st
     effects
 }
 
-/// Begins an action on one target that nothing else is done to.
-pub(super) fn begin_one(
+/// Begins an action on one target of a plan. One that is overdue, or a mere checkpoint, gives way to it.
+pub(super) fn launch(
     world: &mut World,
     action: Action,
     target: Target,
     authority: Authority,
     by: String,
     now: Timestamp,
-) -> Vec<Effect> {
+) -> (OpId, Vec<Effect>) {
+    let mut effects = Vec::new();
+    let before: Vec<OpId> = world
+        .under_way()
+        .filter(|operation| operation.target.identity == target.identity)
+        .map(|operation| operation.id)
+        .collect();
+    for op in before {
+        effects.extend(advance(world, op, Input::Superseded, now));
+    }
     let id = OpId(world.next_op);
     world.next_op += 1;
     let (operation, orders) = Operation::begin(id, action, target, authority, by, now);
     world.operations.insert(id, operation);
     world.changed = true;
-    carry_out(world, id, orders, now)
+    effects.extend(carry_out(world, id, orders, now));
+    (id, effects)
 }
 
 /// Takes one action a step further and carries out what it orders.

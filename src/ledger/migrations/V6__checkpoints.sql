@@ -23,3 +23,25 @@ CREATE TABLE lease (
 ) STRICT;
 
 CREATE INDEX lease_ended ON lease (ended);
+
+-- What guards are called for by, each on one instance: written anew as a whole by whoever collects.
+CREATE TABLE watch (
+    guard         TEXT NOT NULL,
+    account       TEXT NOT NULL,
+    id            TEXT NOT NULL,
+    generation    INTEGER NOT NULL,
+    state         TEXT NOT NULL,
+    PRIMARY KEY (guard, account, id, generation)
+) STRICT;
+
+-- What people forbid guards: the last word on each instance, by any process.
+CREATE TABLE veto (
+    account       TEXT NOT NULL,
+    kind          TEXT NOT NULL,
+    id            TEXT NOT NULL,
+    generation    INTEGER NOT NULL,
+    -- Milliseconds since 1970.
+    said_at       INTEGER NOT NULL,
+    state         TEXT NOT NULL,
+    PRIMARY KEY (account, kind, id, generation)
+) STRICT;

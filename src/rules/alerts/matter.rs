@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::rules::budgets::Quantity;
 use crate::rules::checkpoint::Trouble;
+use crate::rules::guard::{Cause, Unable, Warning};
 use crate::rules::lease::{LeaseId, What, Why};
 use crate::rules::saga::OpId;
 
@@ -119,6 +120,19 @@ pub enum Matter {
     },
     /// A channel does not take what is to be told. `why` is one line without its address.
     Channel { name: String, why: String },
+    /// A guard proposes something, is about to do it, or could not.
+    Guard {
+        identity: Identity,
+        name: String,
+        /// Its own name.
+        guard: String,
+        cause: Cause,
+        warning: Warning,
+        /// What the machine costs an hour.
+        rates: Vec<Rate>,
+    },
+    /// What a guard or a lease is to do with an instance could not be done now.
+    Unable { identity: Identity, name: String, why: Unable },
 }
 
 /// The kinds of alerts, each with its word in `--json` and in the config.
@@ -145,10 +159,12 @@ pub enum Kind {
     Unexplained,
     Lease,
     Channel,
+    Guard,
+    Unable,
 }
 
 impl Kind {
-    pub const ALL: [Kind; 20] = [
+    pub const ALL: [Kind; 22] = [
         Kind::Budget,
         Kind::Forecast,
         Kind::Burn,
@@ -169,6 +185,8 @@ impl Kind {
         Kind::Unexplained,
         Kind::Lease,
         Kind::Channel,
+        Kind::Guard,
+        Kind::Unable,
     ];
 
     pub fn word(self) -> &'static str {
@@ -193,6 +211,8 @@ impl Kind {
             Kind::Unexplained => "unexplained",
             Kind::Lease => "lease",
             Kind::Channel => "channel",
+            Kind::Guard => "guard",
+            Kind::Unable => "unable",
         }
     }
 }
@@ -253,6 +273,8 @@ impl Matter {
             Matter::Unexplained { .. } => Kind::Unexplained,
             Matter::Lease { .. } => Kind::Lease,
             Matter::Channel { .. } => Kind::Channel,
+            Matter::Guard { .. } => Kind::Guard,
+            Matter::Unable { .. } => Kind::Unable,
         }
     }
 
@@ -270,9 +292,18 @@ impl Matter {
             Matter::NotDone { op, .. } => (About::Action(*op), String::new()),
             Matter::Channel { name, .. } => (About::Channel(name.clone()), String::new()),
             Matter::Lease { identity, lease, .. } => (About::Resource(identity.clone()), lease.0.to_string()),
+            // A countdown that starts anew is told anew.
+            Matter::Guard { identity, guard, warning, .. } => {
+                let at = match warning {
+                    Warning::Acts { at, .. } => format!(" {at}"),
+                    _ => String::new(),
+                };
+                (About::Resource(identity.clone()), format!("{guard}{at}"))
+            }
             Matter::Idle { identity, .. }
             | Matter::StoppedBilled { identity, .. }
             | Matter::Unattached { identity, .. }
+            | Matter::Unable { identity, .. }
             | Matter::Reclaimed { identity, .. }
             | Matter::Ending { identity, .. }
             | Matter::Repriced { identity, .. }
@@ -300,6 +331,8 @@ impl Matter {
             | Matter::Cards { identity, .. }
             | Matter::HostKey { identity, .. }
             | Matter::Lease { identity, .. }
+            | Matter::Guard { identity, .. }
+            | Matter::Unable { identity, .. }
             | Matter::CopyOverdue { identity, .. } => Some(identity),
             _ => None,
         }
@@ -317,10 +350,13 @@ impl Matter {
 
     pub fn severity(&self) -> Severity {
         match self {
+            Matter::Guard { warning: Warning::Proposes { .. }, .. } => Severity::Money,
             Matter::Runway { .. }
             | Matter::NotDone { .. }
             | Matter::Reclaimed { .. }
             | Matter::HostKey { .. }
+            | Matter::Guard { .. }
+            | Matter::Unable { .. }
             | Matter::CopyOverdue { .. } => Severity::Urgent,
             Matter::Ending { deleted, .. } if *deleted => Severity::Urgent,
             Matter::Budget { threshold, .. } if *threshold < 80 => Severity::Note,
@@ -346,6 +382,11 @@ impl Matter {
         matches!(self, Matter::Runway { lost, .. } if !lost.is_empty())
     }
 
+    /// It is told to every channel, whatever the channel is for: somebody must be able to forbid it.
+    pub fn is_for_all(&self) -> bool {
+        matches!(self, Matter::Guard { warning: Warning::Acts { .. }, .. })
+    }
+
     /// It tells of something that happened, not of something that goes on: it ends by being seen, or by time.
     pub fn is_event(&self) -> bool {
         matches!(
@@ -363,6 +404,7 @@ impl Matter {
             | Matter::Unattached { rates, .. }
             | Matter::NotDone { rates, .. }
             | Matter::Appeared { rates, .. }
+            | Matter::Guard { rates, .. }
             | Matter::Lease { rates, .. } => rates,
             _ => &[],
         }

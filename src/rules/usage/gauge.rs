@@ -39,6 +39,8 @@ pub struct Gauge {
     rested: Option<Timestamp>,
     /// When it was last judged.
     pub judged_at: Option<Timestamp>,
+    /// We are copying from it: what its processor, its disks and its network do is no work of its own.
+    pub copied_from: bool,
     /// What a provider that names no time of its own said last, and when it said so first.
     told: Option<(Figures, Timestamp)>,
     /// The first minute of which something was learnt since then.
@@ -57,7 +59,10 @@ impl Gauge {
             return;
         }
         self.learn(minute_of(usage.as_of));
-        self.history.note(usage, rented);
+        match self.copied_from {
+            true => self.history.note(&cards_alone(usage), rented),
+            false => self.history.note(usage, rented),
+        }
         self.recent.note(usage);
         // A provider that tells the same figures again has not looked again.
         if let Some(mean) = usage.mean_utilization().filter(|_| self.trend_at != Some(usage.as_of)) {
@@ -150,6 +155,11 @@ impl Gauge {
             self.recalled = self.recalled.saturating_sub(1);
         }
     }
+}
+
+/// A look that tells of the cards, and of nothing that a copy of ours sets in motion.
+fn cards_alone(usage: &Usage) -> Usage {
+    Usage { cpu: None, disk_bytes_per_second: None, network_bytes_per_second: None, ..usage.clone() }
 }
 
 /// Whether one of its figures is told finer than in whole percents, degrees and watts.

@@ -88,7 +88,7 @@ impl Telling<'_> {
         Some(format::span(self.now?.duration_since(since), self.look.language))
     }
 
-    fn rates(&self, rates: &[Rate]) -> Option<String> {
+    pub(super) fn rates(&self, rates: &[Rate]) -> Option<String> {
         format::rates(rates, self.first, self.look)
     }
 
@@ -235,6 +235,8 @@ impl Telling<'_> {
             }
             Matter::Lease { name, what, why, since, cost, .. } => self.of_lease(name, *what, why, *since, cost),
             Matter::Channel { name, why } => Sentence::new(format!("channel {name}"), format!(" does not work: {why}")),
+            Matter::Guard { name, guard, cause, warning, .. } => self.guard(name, guard, cause, warning),
+            Matter::Unable { name, why, .. } => self.unable(name, why),
         }
     }
 
@@ -354,6 +356,8 @@ impl Telling<'_> {
             }
             Matter::Lease { name, what, why, since, cost, .. } => self.of_lease(name, *what, why, *since, cost),
             Matter::Channel { name, why } => Sentence::new(format!("通知渠道 {name}"), format!(" 发送失败：{why}")),
+            Matter::Guard { name, guard, cause, warning, .. } => self.guard(name, guard, cause, warning),
+            Matter::Unable { name, why, .. } => self.unable(name, why),
         }
     }
 

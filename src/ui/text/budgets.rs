@@ -75,10 +75,14 @@ pub enum OfAlerts<'a> {
     HeadAnswer,
     Firing,
     Seen,
-    Snoozed { until: &'a str },
+    Snoozed {
+        until: &'a str,
+    },
     Pending,
     Ended,
-    Title { count: usize },
+    Title {
+        count: usize,
+    },
     Since,
     Told,
     ToldAgain,
@@ -86,13 +90,22 @@ pub enum OfAlerts<'a> {
     About,
     Costs,
     Snooze,
-    AnHour { at: &'a str },
-    Morning { at: &'a str },
+    AnHour {
+        at: &'a str,
+    },
+    Morning {
+        at: &'a str,
+    },
     Waits,
     Stop,
     Release,
     Delete,
-    AllIdle { count: usize, rate: &'a str },
+    /// A guard is kept from it.
+    Forbid,
+    AllIdle {
+        count: usize,
+        rate: &'a str,
+    },
 }
 
 impl Language {
@@ -246,6 +259,7 @@ impl Language {
             OfAlerts::Stop => pair("stop", "停止"),
             OfAlerts::Release => pair("release", "释放"),
             OfAlerts::Delete => pair("delete", "删除"),
+            OfAlerts::Forbid => pair("forbid", "阻止"),
             OfAlerts::AllIdle { count, rate } if zh => format!("全部空闲（{count} 个，{rate}）"),
             OfAlerts::AllIdle { count, rate } => format!("all idle ({count}, {rate})"),
         }

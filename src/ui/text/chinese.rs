@@ -463,7 +463,7 @@ pub fn message(message: &Msg, look: &Look, first: Currency) -> String {
         Msg::HelpSeenAll => "所有待处理的告警标为已阅",
         Msg::HelpAlertInFull => "告警详情",
         Msg::HelpSnooze => "一小时后或明天再提醒",
-        Msg::HelpAllIdle => "停止全部空闲实例的方案（只打开方案）",
+        Msg::HelpAllIdle => "停止、或保存并释放全部空闲实例的方案（只打开方案）",
         Msg::HelpLeaveAlerts => "留在告警视图中",
         Msg::HelpEarlier => "往前一月（或一周、一天、一段）",
         Msg::HelpLater => "往后一月（或一周、一天、一段）",
@@ -541,6 +541,7 @@ pub fn message(message: &Msg, look: &Look, first: Currency) -> String {
         Msg::LooksInto { account, consent } => return SPOKEN.looks_into(account, *consent),
         Msg::HostKeyAccepted { name } => return format!("{name}：已接受主机现在的密钥"),
         Msg::SeveralTakenBack { count } => return format!("已撤销 {count} 个，没有发出任何请求"),
+        Msg::Vetoed { name } => return format!("{name}：守护规则不会动它，直到该情况结束后再次出现"),
         Msg::TakenBack { name } => return format!("{name}：已撤销，没有发出任何请求"),
         Msg::LeftOut { name, action, hindrance } => {
             return format!("{name}：{}", self::hindrance(hindrance, *action));

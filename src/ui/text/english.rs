@@ -512,7 +512,7 @@ pub fn message(message: &Msg, look: &Look, first: Currency) -> String {
         Msg::HelpSeenAll => "all alerts that fire are seen",
         Msg::HelpAlertInFull => "all about the alert",
         Msg::HelpSnooze => "tell it again in an hour, or tomorrow",
-        Msg::HelpAllIdle => "the plan to stop all that is idle; it only opens it",
+        Msg::HelpAllIdle => "the plan to stop, or to save and release, all that is idle; it only opens it",
         Msg::HelpLeaveAlerts => "leave them in the Alerts view",
         Msg::HelpEarlier => "the month (or week, day, range) before",
         Msg::HelpLater => "the one after it",
@@ -594,6 +594,7 @@ pub fn message(message: &Msg, look: &Look, first: Currency) -> String {
             return format!("{name}: the key that its host has now is taken for the right one");
         }
         Msg::SeveralTakenBack { count } => return format!("{count} taken back, nothing was sent"),
+        Msg::Vetoed { name } => return format!("{name}: guards leave it alone until this is over and comes again"),
         Msg::TakenBack { name } => return format!("{name}: taken back, nothing was sent"),
         Msg::LeftOut { name, action, hindrance } => {
             return format!("{name}: {}", self::hindrance(hindrance, *action));

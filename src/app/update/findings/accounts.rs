@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use providers::error::ErrorKind;
 use providers::model::{Fate, Phase};
-use providers::money::{Burn, Rate};
+use providers::money::{Burn, Currency, Rate};
 use rust_decimal::Decimal;
 
 use super::{is_heard, name_of};
@@ -11,6 +11,7 @@ use crate::app::state::World;
 use crate::rules::alerts::{About, Finding, Kind, Matter, Topic};
 use crate::rules::fleet::{Account, AsOf, Totals, Trouble};
 use crate::rules::runway::runway_at;
+use crate::rules::spend::Exchange;
 
 /// A burn of so much of its limit, in percent, is nearly over it.
 const NEARLY: i64 = 95;
@@ -91,19 +92,23 @@ fn runway(world: &World, account: &Account, totals: &Totals, now: Timestamp) -> 
     Some(Finding { holds: is_told, after: SignedDuration::ZERO, quiet, matter })
 }
 
-/// What is certainly charged, in the currency of the limit; what cannot be exchanged stands in it no more than in any
-/// other sum.
-fn burn(world: &World, limit: Rate, burns: &Burn) -> Option<Finding> {
-    let exchange = &world.alerting.exchange;
+/// Several rates as one in a currency; what cannot be exchanged is not in it.
+pub fn sum_in(exchange: &Exchange, currency: Currency, burns: &Burn) -> Decimal {
     // Of two amounts joined in one currency, neither is rounded before they are compared.
-    let joined = |rate: &Rate| match rate.currency == limit.currency {
+    let joined = |rate: &Rate| match rate.currency == currency {
         true => Some(rate.amount()),
         false => {
-            let unit = exchange.convert(limit.currency, Decimal::ONE)?;
+            let unit = exchange.convert(currency, Decimal::ONE)?;
             exchange.convert(rate.currency, rate.amount())?.checked_div(unit)
         }
     };
-    let amount = burns.rates().iter().filter_map(joined).fold(Decimal::ZERO, Decimal::saturating_add);
+    burns.rates().iter().filter_map(joined).fold(Decimal::ZERO, Decimal::saturating_add)
+}
+
+/// What is certainly charged, in the currency of the limit; what cannot be exchanged stands in it no more than in any
+/// other sum.
+fn burn(world: &World, limit: Rate, burns: &Burn) -> Option<Finding> {
+    let amount = sum_in(&world.alerting.exchange, limit.currency, burns);
     let matter = Matter::Burn { burn: Rate::per_hour(amount, limit.currency)?, limit };
     let nearly = limit.amount() * Decimal::new(NEARLY, 2);
     match amount {
