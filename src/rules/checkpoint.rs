@@ -172,7 +172,7 @@ fn part(text: &str) -> String {
     while part.len() > 120 {
         part.pop();
     }
-    if part.starts_with('.') { format!("_{}", &part[1..]) } else { part }
+    part.strip_prefix('.').map(|rest| format!("_{rest}")).unwrap_or(part)
 }
 
 /// Whether a machine in this phase can be copied from.
