@@ -35,8 +35,11 @@ pub enum Effect {
         entry: Box<Operation>,
         then: Option<Then>,
     },
-    /// Whatever is done of this action's checkpoint ends.
-    StopSaving(OpId),
+    /// The stage of this number of an action's checkpoint ends, or is not begun.
+    StopSaving {
+        op: OpId,
+        number: u64,
+    },
     /// Write down what a poll changed.
     Keep(Box<Keep>),
     Set {

@@ -55,7 +55,7 @@ impl Performer {
                 });
                 self.keeper.record(entry, then);
             }
-            Effect::StopSaving(op) => self.copies.stop(op),
+            Effect::StopSaving { op, number } => self.copies.stop(op, number),
             Effect::Keep(keep) => self.keeper.keep(keep),
             Effect::Set { identity, setting } => self.keeper.set(identity, setting),
             Effect::SumUp { day, asked, budgets } => self.keeper.sum_up(day, asked, budgets),
