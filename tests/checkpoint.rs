@@ -779,3 +779,35 @@ async fn a_stage_that_was_given_up_before_it_began_is_not_begun() {
     machine.perform(Stage::Prepare).await.unwrap();
     assert_eq!(calls(&machine), 2 * once);
 }
+
+/// A disk that fills up in the middle; the room that is asked for first is there. Only where a small disk can be mounted.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "mounts a small disk: .ci/ssh/run"]
+async fn a_disk_that_fills_up_is_told_as_one() {
+    let mut machine = Machine::new();
+    machine.tools(TOOLS, usual);
+    std::fs::create_dir(machine.path("copies")).unwrap();
+    let mount = |words: &[&OsStr]| std::process::Command::new(words[0]).args(&words[1..]).status().unwrap().success();
+    let folder = machine.path("copies");
+    let words = ["mount", "-t", "tmpfs", "-o", "size=130m", "tmpfs"].map(OsStr::new);
+    assert!(mount(&[&words[..], &[folder.as_os_str()]].concat()), "a disk of its own");
+    machine.file("workspace/out/a", noise(20 << 20, 1));
+    machine.file("workspace/out/b", noise(5 << 20, 2));
+    machine.perform(Stage::Prepare).await.unwrap();
+    // Somebody else fills it, between the look at the room and the copy.
+    let fill = folder.join("filled");
+    program(
+        &machine.path("tools/tar"),
+        &format!(
+            "#!/bin/sh\n{} -c 115000000 < /dev/zero > {}\nexec {} \"$@\"\n",
+            usual("head"),
+            shell_words::quote(fill.to_str().unwrap()),
+            usual("tar")
+        ),
+    );
+    let told = machine.perform(Stage::Copy).await;
+    let later = machine.perform(Stage::Verify).await;
+    assert!(mount(&[OsStr::new("umount"), OsStr::new("-l"), folder.as_os_str()]));
+    assert!(matches!(told, Err(Trouble::NoRoom { need, .. }) if need > 1_000_000), "{told:?}");
+    assert!(matches!(later, Err(Trouble::Differs { .. })), "{later:?}");
+}

@@ -1,6 +1,7 @@
 //! Everything that the program can ask for. Plain data: a test compares them, a log prints them.
 
 use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use providers::model::{AccountName, BilledLine, Identity};
 use providers::provider::Ask;
@@ -8,7 +9,7 @@ use providers::provider::Ask;
 use super::preferences::Preferences;
 use crate::rules::alerts::Alert;
 use crate::rules::budgets::Budget;
-use crate::rules::checkpoint::Job;
+use crate::rules::checkpoint::{Job, KeepRule, Saved};
 use crate::rules::dispatch::{Message, Parcel};
 use crate::rules::lease::{self, Lease, LeaseId};
 use crate::rules::memory::Keep;
@@ -40,6 +41,15 @@ pub enum Effect {
         op: OpId,
         number: u64,
     },
+    /// Delete the copies of a machine by this recipe that make room for later ones; a day is one of the zone.
+    Thin {
+        identity: Identity,
+        recipe: String,
+        keep: KeepRule,
+        zone: TimeZone,
+    },
+    /// Look whether the last copies of machines are still where they were.
+    LookForCopies(Vec<Saved>),
     /// Write down what a poll changed.
     Keep(Box<Keep>),
     Set {

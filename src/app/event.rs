@@ -79,6 +79,12 @@ pub enum WorldEvent {
         number: u64,
         told: checkpoint::Told,
     },
+    /// The copy that this action made of a machine is not where it was; `earlier` is the last one before it that is.
+    CopyMissing {
+        identity: Identity,
+        op: OpId,
+        earlier: Option<Box<checkpoint::Saved>>,
+    },
     /// The books' sums.
     Summed(Box<Summed>),
     /// What a provider says that it charged from `from` to `to`.

@@ -64,6 +64,8 @@ pub struct World {
     pub saved: BTreeMap<Identity, Saved>,
     /// What is to happen to instances by itself.
     pub leases: Leases,
+    /// When it was last looked whether a copy of a schedule is due.
+    pub(super) copies_looked_at: Option<Timestamp>,
     /// Actions under way, and those that ended in this run or shortly before.
     pub operations: BTreeMap<OpId, Operation>,
     /// Who collects; `None` until the ledger has told.
@@ -114,6 +116,7 @@ impl World {
             recipes: Vec::new(),
             saved: BTreeMap::new(),
             leases: Leases::default(),
+            copies_looked_at: None,
             operations: BTreeMap::new(),
             collector: None,
             ledger_due: None,

@@ -4,6 +4,7 @@ mod alerts;
 mod answer;
 mod budget_form;
 mod budgets;
+mod copies;
 mod deeds;
 mod figures;
 mod findings;

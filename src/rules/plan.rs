@@ -269,9 +269,10 @@ fn target(
     };
     let recipe = match recipe {
         None => None,
+        // What no recipe could help comes first.
+        Some(_) if !checkpoint::can_be_read(row.phase) => return hindrance(&name, Hindrance::CannotBeRead),
+        Some(_) if !row.has_address => return hindrance(&name, Hindrance::NoAddress),
         Some(None) => return hindrance(&name, Hindrance::NoRecipe),
-        Some(Some(_)) if !checkpoint::can_be_read(row.phase) => return hindrance(&name, Hindrance::CannotBeRead),
-        Some(Some(_)) if !row.has_address => return hindrance(&name, Hindrance::NoAddress),
         Some(Some(recipe)) => Some(recipe.clone()),
     };
     let left: Vec<_> = effect.left_behind.iter().map(|id| storage_left(basis.fleet, identity, id)).collect();

@@ -10,7 +10,7 @@ use providers::provider::{Ask, Found, Part, Poll, Reading};
 
 use super::accounts::Accounts;
 use super::channels::Channels;
-use super::checkpoint::Copies;
+use super::checkpoint::{self, Copies};
 use super::jobs::Jobs;
 use super::keeper::{Keeper, OnDisk};
 use super::streams::Streams;
@@ -56,6 +56,10 @@ impl Performer {
                 self.keeper.record(entry, then);
             }
             Effect::StopSaving { op, number } => self.copies.stop(op, number),
+            Effect::Thin { identity, recipe, keep, zone } => {
+                checkpoint::thin(self.keeper.shelf(), identity, recipe, keep, zone);
+            }
+            Effect::LookForCopies(last) => checkpoint::look_for(self.keeper.shelf(), self.outbox.clone(), last),
             Effect::Keep(keep) => self.keeper.keep(keep),
             Effect::Set { identity, setting } => self.keeper.set(identity, setting),
             Effect::SumUp { day, asked, budgets } => self.keeper.sum_up(day, asked, budgets),

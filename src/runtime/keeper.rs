@@ -18,6 +18,7 @@ use crate::app::event::{ViewEvent, WorldEvent};
 use crate::ledger::{self, Ledger, LedgerError};
 use crate::rules::alerts::Alert;
 use crate::rules::budgets::Budget;
+use crate::rules::checkpoint::Saved;
 use crate::rules::dispatch::Message;
 use crate::rules::earlier::Earlier;
 use crate::rules::lease::Lease;
@@ -75,6 +76,10 @@ enum Work {
     /// Whoever put this waits until all that was put before is done.
     Reached(oneshot::Sender<()>),
     Record(Box<Operation>, Option<OnDisk>),
+    /// The copies of one machine that are still there, the latest first.
+    Copies(Identity, oneshot::Sender<Result<Vec<Saved>, LedgerError>>),
+    /// The copy of this action is no longer there.
+    Thinned(OpId),
     /// The background check found damage.
     Damaged(String),
     Audit(u32, oneshot::Sender<Result<Vec<Operation>, LedgerError>>),
@@ -254,6 +259,11 @@ impl Keeper {
         asked.await.ok()
     }
 
+    /// The records of copies, for tasks of their own.
+    pub fn shelf(&self) -> Shelf {
+        Shelf(self.work.clone())
+    }
+
     fn put(&self, work: Work) {
         // The thread ends only after `End`, which is the last thing put.
         drop(self.work.send(work));
@@ -270,6 +280,30 @@ impl Keeper {
         if thread.is_finished() {
             drop(thread.join());
         }
+    }
+}
+
+/// The records of copies, at the ledger's thread.
+#[derive(Clone)]
+pub struct Shelf(mpsc::Sender<Work>);
+
+impl Shelf {
+    /// The copies of one machine that are still there, the latest first; `None` when that is not to be learnt now.
+    pub async fn copies(&self, identity: Identity) -> Option<Vec<Saved>> {
+        let (answer, asked) = oneshot::channel();
+        self.put(Work::Copies(identity, answer));
+        let told = asked.await.ok()?;
+        told.inspect_err(|error| tracing::warn!(%error, "the copies of a machine are not known")).ok()
+    }
+
+    /// The copy of this action is no longer there.
+    pub fn thinned(&self, op: OpId) {
+        self.put(Work::Thinned(op));
+    }
+
+    fn put(&self, work: Work) {
+        // Once the program has ended nobody writes it down: whoever looks next finds the same.
+        drop(self.0.send(work));
     }
 }
 
@@ -404,6 +438,13 @@ impl Desk {
                 Work::Past(answer) => drop(answer.send(self.open_ledger().and_then(|ledger| ledger.past()))),
                 Work::Reached(answer) => drop(answer.send(())),
                 Work::Record(operation, then) => self.record(&operation, then),
+                // Nobody waits for it any more only when the program is ending.
+                Work::Copies(identity, answer) => {
+                    drop(answer.send(self.open_ledger().and_then(|ledger| ledger.copies(&identity))));
+                }
+                Work::Thinned(op) => {
+                    self.write("that a copy is gone", |ledger| ledger.thin(op, clock::now()));
+                }
                 Work::Damaged(why) => self.set_aside(&why),
                 Work::Audit(limit, answer) => {
                     // An empty list would say that nothing was ever done.

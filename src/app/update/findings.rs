@@ -122,12 +122,12 @@ fn eased(world: &World, found: &[Finding], now: Timestamp) -> Vec<Finding> {
 }
 
 /// An account's figures are those of now.
-fn is_heard(world: &World, account: &Account, now: Timestamp) -> bool {
+pub(super) fn is_heard(world: &World, account: &Account, now: Timestamp) -> bool {
     matches!(world.fleet.freshness(account, now), Freshness::Fresh | Freshness::Partial)
 }
 
 /// The account's last answer told this row.
-fn is_told<T: Row>(known: &Known<T>, account: &Account) -> bool {
+pub(super) fn is_told<T: Row>(known: &Known<T>, account: &Account) -> bool {
     let lag = if T::KIND == ResourceKind::Storage { STORAGE_LAGS } else { SignedDuration::ZERO };
     !known.is_gone()
         && known.missing_since.is_none()

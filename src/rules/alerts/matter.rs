@@ -1,12 +1,13 @@
 //! What an alert is about, with all that its sentence needs.
 
-use jiff::Timestamp;
 use jiff::civil::Date;
+use jiff::{SignedDuration, Timestamp};
 use providers::model::{AccountName, Action, Identity};
 use providers::money::Rate;
 use serde::{Deserialize, Serialize};
 
 use crate::rules::budgets::Quantity;
+use crate::rules::checkpoint::Trouble;
 use crate::rules::lease::{LeaseId, What, Why};
 use crate::rules::saga::OpId;
 
@@ -91,6 +92,16 @@ pub enum Matter {
     Cards { identity: Identity, name: String, rented: u32, seen: Option<u32>, why: Option<String> },
     /// The host of an instance has another key than before.
     HostKey { identity: Identity, name: String },
+    /// The last verified copy of an instance is older than its schedule allows.
+    CopyOverdue {
+        identity: Identity,
+        name: String,
+        /// When it was last copied and verified; `None` for never.
+        copied_at: Option<Timestamp>,
+        every: SignedDuration,
+        /// What was wrong with the last try; `None` where nothing is known to be.
+        why: Option<Trouble>,
+    },
     /// More left an account than is known to be charged.
     Unexplained { account: AccountName, amount: Money, since: Timestamp },
     /// What was to happen to an instance by itself did not: somebody is asked.
@@ -130,13 +141,14 @@ pub enum Kind {
     Account,
     Cards,
     HostKey,
+    CopyOverdue,
     Unexplained,
     Lease,
     Channel,
 }
 
 impl Kind {
-    pub const ALL: [Kind; 19] = [
+    pub const ALL: [Kind; 20] = [
         Kind::Budget,
         Kind::Forecast,
         Kind::Burn,
@@ -153,6 +165,7 @@ impl Kind {
         Kind::Account,
         Kind::Cards,
         Kind::HostKey,
+        Kind::CopyOverdue,
         Kind::Unexplained,
         Kind::Lease,
         Kind::Channel,
@@ -176,6 +189,7 @@ impl Kind {
             Kind::Account => "account",
             Kind::Cards => "cards",
             Kind::HostKey => "host_key",
+            Kind::CopyOverdue => "copy_overdue",
             Kind::Unexplained => "unexplained",
             Kind::Lease => "lease",
             Kind::Channel => "channel",
@@ -235,6 +249,7 @@ impl Matter {
             Matter::Account { .. } => Kind::Account,
             Matter::Cards { .. } => Kind::Cards,
             Matter::HostKey { .. } => Kind::HostKey,
+            Matter::CopyOverdue { .. } => Kind::CopyOverdue,
             Matter::Unexplained { .. } => Kind::Unexplained,
             Matter::Lease { .. } => Kind::Lease,
             Matter::Channel { .. } => Kind::Channel,
@@ -264,7 +279,8 @@ impl Matter {
             | Matter::Appeared { identity, .. }
             | Matter::Vanished { identity, .. }
             | Matter::Cards { identity, .. }
-            | Matter::HostKey { identity, .. } => (About::Resource(identity.clone()), String::new()),
+            | Matter::HostKey { identity, .. }
+            | Matter::CopyOverdue { identity, .. } => (About::Resource(identity.clone()), String::new()),
         };
         Topic { kind: self.kind(), about, mark }
     }
@@ -283,7 +299,8 @@ impl Matter {
             | Matter::Vanished { identity, .. }
             | Matter::Cards { identity, .. }
             | Matter::HostKey { identity, .. }
-            | Matter::Lease { identity, .. } => Some(identity),
+            | Matter::Lease { identity, .. }
+            | Matter::CopyOverdue { identity, .. } => Some(identity),
             _ => None,
         }
     }
@@ -300,9 +317,11 @@ impl Matter {
 
     pub fn severity(&self) -> Severity {
         match self {
-            Matter::Runway { .. } | Matter::NotDone { .. } | Matter::Reclaimed { .. } | Matter::HostKey { .. } => {
-                Severity::Urgent
-            }
+            Matter::Runway { .. }
+            | Matter::NotDone { .. }
+            | Matter::Reclaimed { .. }
+            | Matter::HostKey { .. }
+            | Matter::CopyOverdue { .. } => Severity::Urgent,
             Matter::Ending { deleted, .. } if *deleted => Severity::Urgent,
             Matter::Budget { threshold, .. } if *threshold < 80 => Severity::Note,
             Matter::Budget { .. }

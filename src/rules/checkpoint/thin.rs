@@ -9,7 +9,8 @@ use jiff::tz::TimeZone;
 use super::{KeepRule, Method, Saved};
 
 /// Those of a machine's copies that go: of what is copied alike, neither one of the latest, nor the last one of one of
-/// the latest days. The last one always stays, and so does what lies anywhere but below its method's folder.
+/// the latest days. The last one always stays, the last one that leaves nothing out as well, and so does what lies
+/// anywhere but below its method's folder.
 pub fn surplus<'a>(copies: &'a [Saved], keep: KeepRule, zone: &TimeZone) -> Vec<&'a Saved> {
     let mut latest: Vec<&Saved> = copies.iter().filter(|copy| place_of(copy).is_some()).collect();
     latest.sort_by_key(|copy| std::cmp::Reverse((copy.proof.at, copy.op)));
@@ -17,9 +18,11 @@ pub fn surplus<'a>(copies: &'a [Saved], keep: KeepRule, zone: &TimeZone) -> Vec<
     while let Some(first) = latest.first().copied() {
         let (alike, others): (Vec<&Saved>, Vec<&Saved>) = latest.iter().partition(|copy| is_alike(first, copy));
         let mut days: BTreeSet<Date> = BTreeSet::new();
+        let last_whole = alike.iter().find(|copy| copy.proof.left_out == 0).map(|copy| copy.op);
         for (at, copy) in alike.into_iter().enumerate() {
             let is_last_of_day = days.insert(zone.to_datetime(copy.proof.at).date());
-            let stays = at < keep.last.max(1) || (is_last_of_day && days.len() <= keep.days);
+            let stays =
+                at < keep.last.max(1) || (is_last_of_day && days.len() <= keep.days) || last_whole == Some(copy.op);
             if !stays {
                 going.push(copy);
             }
@@ -122,6 +125,14 @@ mod tests {
         elsewhere.proof.place = place.to_owned();
         assert_eq!(place_of(&elsewhere), None);
         assert_eq!(going(&[elsewhere, saved(2, day_and_hour("30T10"))], 1, 0), [] as [i64; 0]);
+    }
+
+    /// A file that is being written at every copy is in none of them but an early one.
+    #[test]
+    fn the_last_one_that_leaves_nothing_out_stays() {
+        let mut copies: Vec<Saved> = (1..=5).map(|op| saved(op, day_and_hour(&format!("2{op}T10")))).collect();
+        copies[3..].iter_mut().for_each(|copy| copy.proof.left_out = 1);
+        assert_eq!(going(&copies, 1, 0), [4, 2, 1]);
     }
 
     #[test]

@@ -218,6 +218,16 @@ impl Telling<'_> {
             Matter::HostKey { name, .. } => {
                 Sentence::new(name, " has another host key than before").and("; ", Some("nothing is sent to it".into()))
             }
+            Matter::CopyOverdue { name, copied_at, every, why, .. } => {
+                let says = match copied_at.map(|at| (self.moment(at), self.span(at))) {
+                    Some((_, Some(span))) => format!(": last verified copy {span} ago"),
+                    Some((moment, None)) => format!(": last verified copy of {moment}"),
+                    None => " has no verified copy".to_owned(),
+                };
+                let due = format!("due every {}", format::span(*every, Language::English));
+                let why = why.as_ref().map(|trouble| Language::English.save_trouble(trouble));
+                Sentence::new(name, says).and(", ", Some(due)).and("; ", why)
+            }
             Matter::Unexplained { account, amount, since } => {
                 let money = format::money(*amount, self.look.glyphs);
                 let says = format!(" lost {money} more than was charged since {}", self.moment(*since));
@@ -326,6 +336,16 @@ impl Telling<'_> {
             }
             Matter::HostKey { name, .. } => {
                 Sentence::new(name, " 的主机密钥变了").and("；", Some("不再向它发送任何内容".into()))
+            }
+            Matter::CopyOverdue { name, copied_at, every, why, .. } => {
+                let says = match copied_at.map(|at| (self.moment(at), self.span(at))) {
+                    Some((_, Some(span))) => format!("：最近一次验证过的副本在 {span}前"),
+                    Some((moment, None)) => format!("：最近一次验证过的副本是 {moment} 的"),
+                    None => " 还没有验证过的副本".to_owned(),
+                };
+                let due = format!("应每 {} 一份", format::span(*every, Language::Chinese));
+                let why = why.as_ref().map(|trouble| Language::Chinese.save_trouble(trouble));
+                Sentence::new(name, says).and("，", Some(due)).and("；", why)
             }
             Matter::Unexplained { account, amount, since } => {
                 let money = format::money(*amount, self.look.glyphs);

@@ -229,6 +229,7 @@ impl Telling<'_> {
     /// Why somebody is asked about a lease.
     pub(super) fn of_lease(&self, name: &str, what: What, why: &Why, since: Timestamp, cost: &[Money]) -> Sentence {
         let language = self.look.language;
+        let released = what == What::Release;
         let what = language.lease_what(what);
         let moment = self.moment(since);
         let code = |code: &Option<i32>| match (language, code) {
@@ -273,7 +274,10 @@ impl Telling<'_> {
                         Language::Chinese => format!("任务{}，已达费用上限", code(told)),
                     },
                 };
-                [format!(" was stopped, not released: {why}"), format!(" 已停机，未释放：{why}")]
+                match released {
+                    true => [format!(" was stopped, not released: {why}"), format!(" 已停机，未释放：{why}")],
+                    false => [format!(" was stopped: {why}"), format!(" 已停机：{why}")],
+                }
             }
             Why::Blind(trouble) => {
                 let why = language.link_trouble(trouble);
