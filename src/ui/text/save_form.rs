@@ -55,9 +55,7 @@ impl Language {
             OfSaveForm::Title { action: Action::Checkpoint, name } => {
                 [format!("Save results of {name}"), format!("保存 {name} 的结果")]
             }
-            OfSaveForm::Title { name, .. } => {
-                [format!("Save, then release {name}"), format!("保存后释放 {name}")]
-            }
+            OfSaveForm::Title { name, .. } => [format!("Save, then release {name}"), format!("保存后释放 {name}")],
             OfSaveForm::Why => [
                 "No [[checkpoint]] of the config fits it: choose what is worth keeping.".into(),
                 "配置中没有适用的 [[checkpoint]]：请在此选择值得保留的内容。".into(),
