@@ -463,7 +463,7 @@ fn the_keys_of_the_config_are_those_of_the_screen() {
     terminal.wait_for("delete release");
     terminal.press("x");
     terminal.press("\u{1b}[3~");
-    terminal.wait_for("delete  release: asks for its name first");
+    terminal.wait_for("delete  release without saving: asks for its name first");
     terminal.press("\u{1b}");
     terminal.wait("the plan to close", |text| !text.contains("asks for its name first"));
     terminal.press("Q");

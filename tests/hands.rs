@@ -95,7 +95,7 @@ fn a_held_answer_answers_once(#[case] first_ms: i64, #[case] told: bool) {
 #[case::usual(500, false)]
 fn a_held_key_stays_with_who_heard_it_first(#[case] first_ms: i64, #[case] told: bool) {
     for (key, listener) in
-        [('?', Listener::Text), ('c', Listener::Columns), (':', Listener::Palette), ('/', Listener::Filter)]
+        [('?', Listener::Text), ('O', Listener::Columns), (':', Listener::Palette), ('/', Listener::Filter)]
     {
         let mut story = three("10:00:00");
         story.wait_ms(1_000).hold(Key::char(key), first_ms, 40, told);
@@ -127,7 +127,7 @@ fn a_held_key_stays_with_who_heard_it_first(#[case] first_ms: i64, #[case] told:
         assert!(story.state.view.modals.is_empty(), "{keys}");
     }
     // Esc closes what it closes, and takes nothing back on the way.
-    for keys in [":", "/", "?", "c", "jx"] {
+    for keys in [":", "/", "?", "O", "jx"] {
         let mut story = three("10:00:00");
         story.press("s").press(keys).wait_ms(800);
         story.hold(Key::plain(Code::Esc), first_ms, 40, told);
@@ -463,7 +463,7 @@ fn a_filter_of_time_comes_true_by_time() {
 fn a_set_up_is_kept_and_a_filter_is_not() {
     let mut story = three("10:00:00");
     story.effects();
-    for (keys, writes) in [("o", 1), ("z", 1), ("g", 1), ("c ", 1), ("\u{1b}", 0), ("j", 0), ("/b\n", 0), (" ", 0)] {
+    for (keys, writes) in [("o", 1), ("z", 1), ("g", 1), ("O ", 1), ("\u{1b}", 0), ("j", 0), ("/b\n", 0), (" ", 0)] {
         for c in keys.chars() {
             match c {
                 '\u{1b}' => story.key(Key::plain(Code::Esc)),
@@ -620,19 +620,19 @@ fn a_palette_over_ten_thousand_rows_finds_one() {
 fn the_screen_tells_the_keys_that_somebody_chose() {
     let keys = |word: &'static str, key: &str| (word, vec![key.to_owned()]);
     let wishes =
-        [keys("end", "delete"), keys("stop", "t"), keys("undo", "Z"), keys("confirm", "n"), keys("quit", "ctrl-q")];
+        [keys("end", "delete"), keys("stop", "D"), keys("undo", "Z"), keys("confirm", "n"), keys("quit", "ctrl-q")];
     let wishes: Vec<(&str, &[String])> = wishes.iter().map(|(word, keys)| (*word, keys.as_slice())).collect();
     let mut story = three("10:00:00");
     story.state.view.fixed.keys = Bindings::with(&wishes).unwrap();
     story.resize(120, 30).wait_ms(9_000);
-    for hint in ["t stop", "delete release", "Ctrl-Q quit"] {
+    for hint in ["D stop", "delete release", "Ctrl-Q quit"] {
         story.shows(hint);
     }
     // The old keys mean nothing.
     story.press("sx");
     assert!(story.busy().is_empty() && story.question().is_none());
     story.code(Code::Delete);
-    story.shows("delete  release: asks for its name first");
+    story.shows("delete  release without saving: asks for its name first");
     story.press("x");
     assert!(story.field().is_none());
     story.code(Code::Delete);
@@ -640,7 +640,7 @@ fn the_screen_tells_the_keys_that_somebody_chose() {
     // In a text it edits the text.
     story.press("ba").code(Code::Home).code(Code::Delete);
     assert_eq!(story.field(), Some("a"));
-    story.code(Code::Esc).code(Code::Esc).press("  t");
+    story.code(Code::Esc).code(Code::Esc).press("  D");
     story.shows("n  stop 2: begins after 5 s, Z takes it back");
     story.press("y");
     assert!(story.busy().is_empty());
@@ -651,11 +651,11 @@ fn the_screen_tells_the_keys_that_somebody_chose() {
     story.press("j").press("Z").press("Z");
     assert!(story.busy().is_empty());
     story.language = Language::Chinese;
-    story.code(Code::Home).press("  t");
+    story.code(Code::Home).press("  D");
     story.shows("Z 可撤销");
     story.language = Language::English;
     story.code(Code::Esc).press("?");
-    for line in ["t           stop what runs", "delete      end it for good", "Z           take back"] {
+    for line in ["D           stop what runs", "delete      end it for good", "Z           take back"] {
         story.shows(line);
     }
     story.code(Code::Esc).press(":end");

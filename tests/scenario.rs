@@ -626,7 +626,8 @@ fn quitting_in_a_countdown_writes_down_that_nothing_was_sent() {
     story.press("q");
     assert!(!story.state.leaving);
     story.shows("1 action not sent yet will not be sent.");
-    story.shows("$3.00/h goes on, and nobody watches.");
+    story.shows("$3.00/h in all");
+    story.shows("Nobody watches unless another rentop runs.");
     story.press("j");
     assert!(story.state.view.modals.is_empty() && !story.state.leaving, "any other key stays");
     story.press("q").press("q");

@@ -19,7 +19,9 @@ pub fn answers(world: &World, matter: &Matter) -> Vec<Action> {
         Matter::Burn { .. } | Matter::Budget { .. } | Matter::Forecast { .. } => answers.extend(some_idle(world)),
         _ => {}
     }
-    if let Some(identity) = matter.identity() {
+    // Whose data is not safe is not ended over it.
+    let may_end = !matches!(matter, Matter::CopyOverdue { .. });
+    if let Some(identity) = matter.identity().filter(|_| may_end) {
         answers.extend(ends(world, identity));
     }
     answers.push(Action::Details);

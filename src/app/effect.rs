@@ -1,6 +1,7 @@
 //! Everything that the program can ask for. Plain data: a test compares them, a log prints them.
 
 use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use providers::model::{AccountName, BilledLine, Identity};
 use providers::provider::Ask;
@@ -8,8 +9,9 @@ use providers::provider::Ask;
 use super::preferences::Preferences;
 use crate::rules::alerts::Alert;
 use crate::rules::budgets::Budget;
-use crate::rules::checkpoint::Job;
+use crate::rules::checkpoint::{Job, KeepRule, Saved};
 use crate::rules::dispatch::{Message, Parcel};
+use crate::rules::lease::{self, Lease, LeaseId};
 use crate::rules::memory::Keep;
 use crate::rules::saga::{OpId, Operation, Permit};
 use crate::rules::settings::Setting;
@@ -36,6 +38,15 @@ pub enum Effect {
     },
     /// Whatever is done of this action's checkpoint ends.
     StopSaving(OpId),
+    /// Delete the copies of a machine by this recipe that make room for later ones; a day is one of the zone.
+    Thin {
+        identity: Identity,
+        recipe: String,
+        keep: KeepRule,
+        zone: TimeZone,
+    },
+    /// Look whether the last copies of machines are still where they were.
+    LookForCopies(Vec<Saved>),
     /// Write down what a poll changed.
     Keep(Box<Keep>),
     Set {
@@ -98,9 +109,17 @@ pub enum Effect {
         alerts: Vec<Alert>,
         messages: Vec<Message>,
     },
-    /// Read how alerts stand, and what was done: another process may have been told that somebody has seen them, and
-    /// may have brought about what happened.
+    /// Read how alerts and leases stand, and what was done: another process may have been told that somebody has seen
+    /// them, and may have brought about what happened.
     RecallAlerts,
+    /// Write down a lease as it is now; whether it is written is told.
+    KeepLease(Box<Lease>),
+    /// Ask an instance on behalf of a lease.
+    LookForJob {
+        lease: LeaseId,
+        target: Target,
+        ask: lease::Ask,
+    },
     /// Ask the books how balances moved, and what was charged meanwhile.
     AskBalances(Question),
     /// Tell a channel, once it is written down that this was begun.

@@ -14,6 +14,7 @@ use crate::rules::checkpoint;
 use crate::rules::checkpoint::proposals::{Proposal, Size};
 use crate::rules::dispatch::{Delivery, Message};
 use crate::rules::fleet::Trouble;
+use crate::rules::lease::{self, Lease, LeaseId};
 use crate::rules::memory::{Collector, LedgerNotice, Memory, Owner};
 use crate::rules::plan::Plan;
 use crate::rules::saga::{Authority, OpId, Operation};
@@ -78,6 +79,12 @@ pub enum WorldEvent {
         number: u64,
         told: checkpoint::Told,
     },
+    /// The copy that this action made of a machine is not where it was; `earlier` is the last one before it that is.
+    CopyMissing {
+        identity: Identity,
+        op: OpId,
+        earlier: Option<Box<checkpoint::Saved>>,
+    },
     /// The books' sums.
     Summed(Box<Summed>),
     /// What a provider says that it charged from `from` to `to`.
@@ -110,6 +117,18 @@ pub enum WorldEvent {
         alerts: Vec<Alert>,
         /// What any process did of late, or has in hand.
         acted: Vec<Operation>,
+    },
+    /// The leases that are in force in the ledger.
+    LeasesRecalled(Vec<Lease>),
+    /// A lease is written down; false when the ledger says that it has ended, and why it could not be.
+    LeaseKept {
+        lease: LeaseId,
+        kept: Result<bool, String>,
+    },
+    /// What an instance told on behalf of a lease.
+    Job {
+        lease: LeaseId,
+        told: lease::Told,
     },
     /// What the books say of balances.
     Balances(Box<Answer>),
@@ -169,6 +188,10 @@ pub enum Intent {
     },
     /// The other key that a host has is the right one.
     AcceptHostKey(Identity),
+    /// This is to happen to an instance by itself.
+    Lease(Box<lease::Draft>),
+    /// These leases are taken away.
+    EndLeases(Vec<LeaseId>),
     /// Somebody has seen these alerts.
     Acknowledge(Vec<Topic>),
     /// These alerts are to be told again then.

@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use providers::money::Rate;
 use serde::{Deserialize, Serialize};
 
+use crate::rules::lease::{End, What};
 use crate::rules::plan::Hindrance;
 use crate::rules::saga::Outcome;
 use crate::rules::spend::By;
@@ -113,6 +114,12 @@ pub enum Msg {
     HelpPlanAgain,
     HelpCancel,
     // The message line.
+    /// Of a lease.
+    Lease {
+        name: String,
+        what: What,
+        note: LeaseNote,
+    },
     NothingSelected,
     /// The key means something in another view.
     WorksElsewhere {
@@ -257,7 +264,8 @@ impl Msg {
     pub fn is_bad(&self) -> bool {
         match self {
             Msg::Ended { outcome, .. } => outcome.is_bad(),
-            Msg::LeftOut { .. }
+            Msg::Lease { note: LeaseNote::NotKept(_), .. }
+            | Msg::LeftOut { .. }
             | Msg::PageNotOpened { .. }
             | Msg::SshFailed { .. }
             | Msg::EditFailed { .. }
@@ -266,6 +274,15 @@ impl Msg {
             _ => false,
         }
     }
+}
+
+/// What became of a lease.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LeaseNote {
+    Set,
+    Ended(End),
+    /// The ledger could not take it.
+    NotKept(String),
 }
 
 /// Orders of the rows.

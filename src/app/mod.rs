@@ -11,6 +11,8 @@ pub mod figure;
 pub mod gauges;
 pub mod keymap;
 pub mod layout;
+pub mod lease_form;
+pub mod leases;
 pub mod listing;
 pub mod message;
 pub mod notes;

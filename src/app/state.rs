@@ -17,6 +17,8 @@ use super::figure::Figure;
 use super::gauges::Gauges;
 use super::keymap::{Bindings, Place};
 use super::layout::{Frame, SMALLEST, TROUBLE_LINES};
+use super::lease_form::LeaseForm;
+use super::leases::Leases;
 use super::listing::{Line, Listing};
 use super::message::{GroupName, Msg, Shown};
 use super::palette::Palette;
@@ -60,6 +62,10 @@ pub struct World {
     pub recipes: Vec<RecipeRule>,
     /// The last verified checkpoint of each resource that has one.
     pub saved: BTreeMap<Identity, Saved>,
+    /// What is to happen to instances by itself.
+    pub leases: Leases,
+    /// When it was last looked whether a copy of a schedule is due.
+    pub(super) copies_looked_at: Option<Timestamp>,
     /// Actions under way, and those that ended in this run or shortly before.
     pub operations: BTreeMap<OpId, Operation>,
     /// Who collects; `None` until the ledger has told.
@@ -109,6 +115,8 @@ impl World {
             spending: Spending::new(TimeZone::UTC),
             recipes: Vec::new(),
             saved: BTreeMap::new(),
+            leases: Leases::default(),
+            copies_looked_at: None,
             operations: BTreeMap::new(),
             collector: None,
             ledger_due: None,
@@ -484,6 +492,8 @@ pub enum Modal {
     Budget(Box<BudgetForm>),
     /// What of a machine is to be brought to safety.
     Save(Box<SaveForm>),
+    /// What is to happen to an instance by itself.
+    Lease(Box<LeaseForm>),
     /// Leaving while actions are under way.
     Leave,
 }
@@ -520,7 +530,7 @@ pub struct Question {
     /// What is brought to safety first.
     pub save: SaveFirst,
     /// What the other choice about that is.
-    pub instead: SaveFirst,
+    pub instead: Box<SaveFirst>,
     /// Nobody pointed at each of them: what is protected or not mine is left out, also when there is only one.
     pub bulk: bool,
     /// The text that is being typed.
@@ -609,6 +619,7 @@ pub enum Listener {
     SaveForm,
     /// One of its fields.
     SaveField,
+    LeaseForm,
     Leave,
 }
 
@@ -623,6 +634,7 @@ impl Listener {
                 | Listener::RangeField
                 | Listener::BudgetForm
                 | Listener::SaveField
+                | Listener::LeaseForm
                 | Listener::HostKey
         )
     }
@@ -653,6 +665,7 @@ impl View {
             Some(Modal::Budget(_)) => Listener::BudgetForm,
             Some(Modal::Save(form)) if matches!(form.at, At::Choice(_)) => Listener::SaveForm,
             Some(Modal::Save(_)) => Listener::SaveField,
+            Some(Modal::Lease(_)) => Listener::LeaseForm,
             Some(Modal::Leave) => Listener::Leave,
         }
     }

@@ -4,11 +4,14 @@ mod alerts;
 mod answer;
 mod budget_form;
 mod budgets;
+mod copies;
 mod deeds;
 mod figures;
 mod findings;
 mod happened;
 mod keys;
+mod lease_form;
+mod leases;
 mod mouse;
 mod popup;
 mod reach;
@@ -232,6 +235,7 @@ pub fn next_wake(state: &State, now: Timestamp) -> Option<Timestamp> {
         .chain(spend::billed_due(world, now))
         .chain(spend::totals_due(world))
         .chain(world.alerting.dispatch.next_wake().filter(|_| world.remembered && world.collects()))
+        .chain(leases::next_wake(world, now))
         .chain(popup::next_wake(&state.view))
         .chain(message)
         .chain(bright)

@@ -157,7 +157,8 @@ pub fn find(setup: &Setup, errand: &Errand, name: &str, account: Option<&str>) -
     })
 }
 
-fn pointed(world: &World, name: &str, account: Option<&str>) -> Result<Identity, Stop> {
+/// The same without a word on what could not be asked.
+pub fn pointed(world: &World, name: &str, account: Option<&str>) -> Result<Identity, Stop> {
     let account = account.map(AccountName::new);
     let shown: Vec<(&Identity, Option<&str>)> = world
         .fleet

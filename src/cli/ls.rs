@@ -16,6 +16,7 @@ use super::{Common, Exit, Output, Stop};
 use crate::app::rows::{project_of, shown_phase};
 use crate::app::state::{State, World};
 use crate::rules::fleet::{Account, Known};
+use crate::rules::lease::{NextWhen, What};
 use crate::rules::runway;
 use crate::rules::spend::{Exact, RowSums};
 use crate::rules::usage::Verdict;
@@ -159,7 +160,8 @@ struct CheckpointLine {
 #[derive(Serialize)]
 struct NextLine {
     what: &'static str,
-    at: Timestamp,
+    /// `None` when it is known by a job's end, or nobody knows when.
+    at: Option<Timestamp>,
 }
 
 #[derive(Serialize)]
@@ -281,6 +283,24 @@ pub fn account_line(world: &World, account: &Account, now: Timestamp) -> Account
     }
 }
 
+/// What happens to it first by itself: a lease of ours, or the end that the provider set.
+fn next(world: &World, known: &Known<Instance>) -> Option<NextLine> {
+    let end = known.row.ends_at.map(|at| NextLine { what: "provider_end", at: Some(at) });
+    let lease = world.next_of(&known.identity).map(|next| NextLine {
+        what: match (next.when, next.what) {
+            (NextWhen::Asks, _) => "lease_asks",
+            (_, What::Stop) => "lease_stop",
+            (_, What::Release) => "lease_release",
+            (_, What::Start) => "lease_start",
+        },
+        at: if let NextWhen::At(at) = next.when { Some(at) } else { None },
+    });
+    match (lease, end) {
+        (Some(lease), Some(end)) if lease.at.is_some_and(|at| Some(at) > end.at) => Some(end),
+        (lease, end) => lease.or(end),
+    }
+}
+
 fn instance_line(world: &World, known: &Known<Instance>, now: Timestamp) -> InstanceLine {
     let row = &known.row;
     let provider = world.fleet.account(&known.identity.account).map(|account| account.provider.clone());
@@ -326,7 +346,7 @@ fn instance_line(world: &World, known: &Known<Instance>, now: Timestamp) -> Inst
         idle: idle_line(world, known, now),
         spent: spent(world, known, now),
         checkpoint: CheckpointLine { verified_at: None },
-        next: row.ends_at.map(|at| NextLine { what: "provider_end", at }),
+        next: next(world, known),
         ssh: row.ssh.as_ref().map(|ssh| SshLine { user: ssh.user.clone(), host: ssh.host.clone(), port: ssh.port }),
         region: row.region.clone(),
         labels: row.labels.clone(),

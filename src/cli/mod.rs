@@ -9,6 +9,7 @@ mod check;
 mod checkpoint;
 mod demo;
 mod export;
+mod lease;
 mod look;
 mod ls;
 mod notify;
@@ -125,6 +126,8 @@ pub enum Command {
     Release(ActArgs),
     /// Copy what is worth keeping out of an instance, and compare both sides; the instance goes on.
     Checkpoint(checkpoint::CheckpointArgs),
+    /// What is to happen to an instance by itself, and when: kept in the ledger, carried out by a rentop that runs.
+    Lease(lease::LeaseArgs),
     /// Channels beyond the screen: which there are, and whether one takes a message.
     Notify(notify::NotifyArgs),
     /// The providers, and what each can and cannot do.
@@ -224,6 +227,7 @@ fn dispatch(args: Args) -> Result<Exit, Stop> {
         Some(Command::Start(act)) => act::run(&common, Action::Start, &act),
         Some(Command::Release(act)) => act::run(&common, Action::Release, &act),
         Some(Command::Checkpoint(args)) => checkpoint::run(&common, &args),
+        Some(Command::Lease(args)) => lease::run(&common, &args),
         Some(Command::Notify(args)) => notify::run(&common, &args),
         Some(Command::Providers(output)) => providers_list::run(output),
         Some(Command::Accounts(output)) => accounts::run(&common, output),

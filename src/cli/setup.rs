@@ -21,6 +21,7 @@ use crate::runtime::accounts::Accounts;
 use crate::runtime::channels::Channels;
 use crate::runtime::checkpoint::Copies;
 use crate::runtime::effects::Performer;
+use crate::runtime::jobs::Jobs;
 use crate::runtime::keeper::Keeper;
 use crate::runtime::shell::OwnSsh;
 use crate::runtime::streams::{self, Streams};
@@ -123,6 +124,7 @@ impl Setup {
             world.streams.ordain(&account.name, account.streams);
         }
         world.recipes = self.config.recipes.clone();
+        world.leases.commands = self.config.lease.clone();
         world.budgets.rules = self.config.budgets.clone();
         world.budgets.exchange = self.config.exchange();
         world.alerting.limits = self.config.limits.clone();
@@ -160,6 +162,7 @@ impl Setup {
         let known_hosts = self.places.state_dir.join(streams::KNOWN_HOSTS);
         let streams = Streams::new(known_hosts, outbox.clone()).by(self.ssh.clone());
         let copies = Copies::new(&streams, outbox.clone());
+        let jobs = Jobs::new(&streams, outbox.clone());
         let accounts = Accounts::reached_by(Arc::new(OwnSsh::new(&self.places.state_dir, &streams)));
         self.config.accounts.iter().for_each(|account| accounts.add(account.clone()));
         let performer = Performer {
@@ -168,6 +171,7 @@ impl Setup {
             streams,
             channels: self.channels(kind, outbox.clone()),
             copies,
+            jobs,
             outbox,
             read_only: self.read_only,
             preferences: kept,

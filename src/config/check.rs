@@ -12,7 +12,7 @@ use rust_decimal::Decimal;
 
 use super::file::{Document, Mistake, Node, Section, did_you_mean, nearest, quote};
 use super::keys::KeySource;
-use super::{AccountConfig, Config, KeyWish, alerts, budget, channel, checkpoint, idle, machine, places};
+use super::{AccountConfig, Config, KeyWish, alerts, budget, channel, checkpoint, idle, lease, machine, places};
 use crate::rules::matcher::{Glob, LabelPattern, Matcher};
 use crate::rules::settings::ProjectRule;
 use crate::rules::spend::Fx;
@@ -34,6 +34,7 @@ pub(super) const ROOT: &[&str] = &[
     "alerts",
     "notify",
     "checkpoint",
+    "lease",
 ];
 pub(super) const FX: &[&str] = &["usd", "as_of"];
 pub(super) const ACCOUNT: &[&str] = &[
@@ -133,6 +134,9 @@ fn sections(root: &Section<'_>, folder: &Path, registry: Registry) -> Checked {
     let home = places::home();
     for section in &tables(root, "checkpoint", checkpoint::CHECKPOINT) {
         config.recipes.extend(checkpoint::checkpoint(section, &mut names, home.as_deref()));
+    }
+    if let Some(section) = root.get("lease").and_then(|node| node.section(lease::LEASE)) {
+        config.lease = lease::commands(&section);
     }
     Checked { config, holds_secrets }
 }

@@ -114,7 +114,7 @@ fn command(section: &Section<'_>, key: &str) -> Option<Option<String>> {
     section.get(key).map_or(Some(None), |node| line(&node).map(Some))
 }
 
-fn line(node: &Node<'_>) -> Option<String> {
+pub(super) fn line(node: &Node<'_>) -> Option<String> {
     let text = node.text()?;
     if text.trim().is_empty() {
         node.refuse("empty; leave it out");

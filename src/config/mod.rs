@@ -1,7 +1,7 @@
 //! The user's config file, checked, and what belongs to it: key sources, places on disk, the language.
 //!
 //! `file` knows the document and its places, `check` turns it into [`Config`], `idle`, `machine`,
-//! `budget`, `alerts`, `channel` and `checkpoint` have a kind of section each, `write` changes a budget in the file. Nothing here polls, draws or keeps a key: sources are read when they are asked.
+//! `budget`, `alerts`, `channel`, `checkpoint` and `lease` have a kind of section each, `write` changes a budget in the file. Nothing here polls, draws or keeps a key: sources are read when they are asked.
 
 mod alerts;
 mod budget;
@@ -12,6 +12,7 @@ mod file;
 mod idle;
 mod keys;
 mod language;
+mod lease;
 mod machine;
 pub mod offers;
 mod places;
@@ -35,6 +36,7 @@ use secrecy::SecretString;
 use crate::rules::alerts::Limits;
 use crate::rules::budgets::Budget;
 use crate::rules::checkpoint::RecipeRule;
+use crate::rules::lease::Commands;
 use crate::rules::settings::Rules;
 use crate::rules::spend::{Exchange, Fx};
 use crate::rules::streams::Consent;
@@ -99,6 +101,8 @@ pub struct Config {
     pub channels: Vec<ChannelConfig>,
     /// What is brought to safety, in the order of the file: the first that fits counts.
     pub recipes: Vec<RecipeRule>,
+    /// How timers on instances are armed.
+    pub lease: Commands,
     /// What the user should know although nothing is wrong.
     pub notices: Vec<Notice>,
 }
@@ -248,6 +252,7 @@ impl Default for Config {
             limits: Limits::default(),
             channels: Vec::new(),
             recipes: Vec::new(),
+            lease: Commands::default(),
             notices: Vec::new(),
         }
     }

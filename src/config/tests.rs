@@ -180,7 +180,7 @@ fn windows_line_ends_and_a_byte_order_mark_change_nothing() {
 )]
 #[case::key_that_toml_quotes(
     "\"a b\" = 1",
-    "1:1: \"a b\": unknown key; known here: timezone, currency, awake, mine, mouse, keys, fx, account, project, protect, idle, budget, alerts, notify, checkpoint"
+    "1:1: \"a b\": unknown key; known here: timezone, currency, awake, mine, mouse, keys, fx, account, project, protect, idle, budget, alerts, notify, checkpoint, lease"
 )]
 #[case::after_wide_characters(
     "mine = [\"人民币\", 5]",
@@ -707,7 +707,7 @@ kind = "desktop"
 
 mod example {
     use super::*;
-    use crate::config::{alerts, budget, channel, check, checkpoint, idle, machine};
+    use crate::config::{alerts, budget, channel, check, checkpoint, idle, lease, machine};
 
     /// The example with every commented line in force.
     fn uncommented() -> String {
@@ -734,6 +734,7 @@ mod example {
         let burn = Rate::per_hour(dec("20"), Currency::USD);
         assert_eq!(config.limits, Limits { burn, awake: config.limits.awake, ..Limits::default() });
         assert_eq!(config.channels.len(), 4);
+        assert!(config.lease.arm.is_some() && config.lease.check.is_some());
     }
 
     #[test]
@@ -755,6 +756,7 @@ mod example {
             alerts::ALERTS,
             channel::NOTIFY,
             checkpoint::CHECKPOINT,
+            lease::LEASE,
         ];
         for key in sections.into_iter().flatten() {
             let written = [format!("{key} = "), format!("[{key}]"), format!(".{key}]")]

@@ -8,12 +8,13 @@ use rusqlite::{Connection, Statement, TransactionBehavior, params};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{Durability, Ledger, LedgerError, alerts, books, journal, row, saved};
+use super::{Durability, Ledger, LedgerError, alerts, books, journal, leases, row, saved};
 use crate::rules::alerts::Alert;
 use crate::rules::checkpoint::Saved;
 use crate::rules::dispatch::Message;
 use crate::rules::earlier::{Earlier, Gone};
 use crate::rules::fleet::{GONE_SHOWN, Known, Row};
+use crate::rules::lease::Lease;
 use crate::rules::memory::{AccountMemory, Keep, LedgerNotice, Memory, Owner, Past};
 use crate::rules::saga::Operation;
 use crate::rules::settings::Setting;
@@ -108,6 +109,7 @@ impl Ledger {
         let unfinished = recall.rows(UNFINISHED, params![], journal::read_with_owner)?;
         let recent = recall.rows(RECENTLY_ENDED, params![RECENT], journal::read_operation)?;
         let saved = recall.rows(saved::LATEST, params![], |row| row::read::<Saved>(row::text(row, 0)?))?;
+        let leases = recall.rows(leases::IN_FORCE, params![], |row| row::read::<Lease>(row::text(row, 0)?))?;
         let mut alerts = recall.rows(alerts::OPEN, params![], |row| row::read::<Alert>(row::text(row, 0)?))?;
         alerts.extend(recall.rows(alerts::ENDED, params![RECENT], |row| row::read::<Alert>(row::text(row, 0)?))?);
         let messages = recall.rows(alerts::WAITING, params![], |row| row::read::<Message>(row::text(row, 0)?))?;
@@ -127,6 +129,7 @@ impl Ledger {
                 billed_to,
                 unfinished,
                 recent,
+                leases,
                 saved,
                 alerts,
                 messages,

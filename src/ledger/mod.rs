@@ -21,6 +21,7 @@ mod books;
 mod collector;
 mod copies;
 mod journal;
+mod leases;
 mod memory;
 mod open;
 mod rename;

@@ -3,7 +3,7 @@
 use providers::model::AccountName;
 use rusqlite::{OptionalExtension, params};
 
-use super::{Durability, Ledger, LedgerError, row};
+use super::{Durability, Ledger, LedgerError, leases, row};
 use crate::rules::memory::AccountMemory;
 
 const STATE: &str = "SELECT state FROM account WHERE name = $1";
@@ -27,7 +27,7 @@ impl Ledger {
             for sql in OTHERS {
                 transaction.execute(sql, [to.as_str(), from.as_str()])?;
             }
-            Ok(())
+            leases::rename(transaction, from, to)
         })
     }
 }

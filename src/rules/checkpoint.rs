@@ -10,6 +10,7 @@ pub mod paths;
 pub mod proposals;
 pub mod rsync;
 pub mod script;
+mod thin;
 mod trouble;
 
 use jiff::{SignedDuration, Timestamp};
@@ -20,6 +21,7 @@ use super::budgets::Scope;
 use super::saga::OpId;
 use super::streams::Target;
 
+pub use thin::{place_of, surplus};
 pub use trouble::{Told, Trouble, Which};
 
 /// So long files must stay as they are before they count as whole, where the config does not say.
@@ -174,7 +176,7 @@ fn part(text: &str) -> String {
     while part.len() > 120 {
         part.pop();
     }
-    if part.starts_with('.') { format!("_{}", &part[1..]) } else { part }
+    part.strip_prefix('.').map_or(part.clone(), |rest| format!("_{rest}"))
 }
 
 /// Whether a machine in this phase may be copied from. Where nobody knows, a try does no harm.

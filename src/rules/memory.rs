@@ -12,6 +12,7 @@ use super::checkpoint::Saved;
 use super::dispatch::Message;
 use super::earlier::Earlier;
 use super::fleet::{AsOf, Known};
+use super::lease::Lease;
 use super::saga::Operation;
 use super::settings::Setting;
 use super::spend::{Entries, Horizon, Meter, Running};
@@ -96,6 +97,9 @@ pub struct Memory {
     pub unfinished: Vec<(Operation, Owner)>,
     /// The latest ended actions, newest first.
     pub recent: Vec<Operation>,
+    /// Leases in force.
+    #[serde(default)]
+    pub leases: Vec<Lease>,
     /// The last verified checkpoint of each resource that has one.
     #[serde(default)]
     pub saved: Vec<Saved>,

@@ -10,6 +10,8 @@ pub mod dispatch;
 pub mod earlier;
 pub mod filter;
 pub mod fleet;
+pub mod guard;
+pub mod lease;
 pub mod matcher;
 pub mod memory;
 pub mod naming;

@@ -269,9 +269,10 @@ fn target(
     };
     let recipe = match recipe {
         None => None,
+        // What no recipe could help comes first.
+        Some(_) if !checkpoint::can_be_read(row.phase) => return hindrance(&name, Hindrance::CannotBeRead),
+        Some(_) if !row.has_address => return hindrance(&name, Hindrance::NoAddress),
         Some(None) => return hindrance(&name, Hindrance::NoRecipe),
-        Some(Some(_)) if !checkpoint::can_be_read(row.phase) => return hindrance(&name, Hindrance::CannotBeRead),
-        Some(Some(_)) if !row.has_address => return hindrance(&name, Hindrance::NoAddress),
         Some(Some(recipe)) => Some(recipe.clone()),
     };
     let left: Vec<_> = effect.left_behind.iter().map(|id| storage_left(basis.fleet, identity, id)).collect();
@@ -416,7 +417,7 @@ pub fn shown_name(name: Option<&str>, id: &ResourceId) -> String {
 
 impl Fleet {
     /// What a resource is called, also when it is missing: its id where nothing better is known.
-    fn name_of(&self, identity: &Identity) -> String {
+    pub fn name_of(&self, identity: &Identity) -> String {
         let name = match identity.kind {
             ResourceKind::Instance => self.instances.get(identity).and_then(|known| known.row.name.as_deref()),
             ResourceKind::Storage => self.storage.get(identity).and_then(|known| known.row.name.as_deref()),

@@ -90,9 +90,9 @@ impl Pacing {
     }
 }
 
-/// An interval lengthened or shortened by up to a tenth, the same for the same account and moment, so
-/// that accounts do not ask in step.
-fn spread(interval: SignedDuration, seed: &str, asked_at: Timestamp) -> SignedDuration {
+/// An interval lengthened or shortened by up to a tenth, the same for the same seed (an account's name, for instance)
+/// and moment, so that not all do it in step.
+pub fn spread(interval: SignedDuration, seed: &str, asked_at: Timestamp) -> SignedDuration {
     let mut hash = 0xcbf2_9ce4_8422_2325u64 ^ asked_at.as_millisecond() as u64;
     for byte in seed.bytes() {
         hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);

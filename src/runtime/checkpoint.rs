@@ -9,6 +9,7 @@ mod remote;
 mod rsync;
 mod store;
 mod survey;
+mod thinning;
 mod verify;
 mod volume;
 
@@ -21,6 +22,7 @@ pub use self::check::{Checked, check};
 use self::meter::Meter;
 use self::remote::Remote;
 use self::store::Store;
+pub use self::thinning::{look_for, thin};
 use super::Outbox;
 use super::awake::Awake;
 use super::keeper::OnDisk;

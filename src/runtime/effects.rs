@@ -10,7 +10,8 @@ use providers::provider::{Ask, Found, Part, Poll, Reading};
 
 use super::accounts::Accounts;
 use super::channels::Channels;
-use super::checkpoint::Copies;
+use super::checkpoint::{self, Copies};
+use super::jobs::Jobs;
 use super::keeper::{Keeper, OnDisk};
 use super::streams::Streams;
 use super::{Outbox, clock, preferences};
@@ -33,6 +34,7 @@ pub struct Performer {
     pub streams: Streams,
     pub channels: Channels,
     pub copies: Copies,
+    pub jobs: Jobs,
     pub outbox: Outbox,
     /// Enforced here once more: keys are not the only way to an action.
     pub read_only: bool,
@@ -54,12 +56,18 @@ impl Performer {
                 self.keeper.record(entry, then);
             }
             Effect::StopSaving(op) => self.copies.stop(op),
+            Effect::Thin { identity, recipe, keep, zone } => {
+                checkpoint::thin(self.keeper.shelf(), identity, recipe, keep, zone);
+            }
+            Effect::LookForCopies(last) => checkpoint::look_for(self.keeper.shelf(), self.outbox.clone(), last),
             Effect::Keep(keep) => self.keeper.keep(keep),
             Effect::Set { identity, setting } => self.keeper.set(identity, setting),
             Effect::SumUp { day, asked, budgets } => self.keeper.sum_up(day, asked, budgets),
             Effect::KeepAlerts { alerts, messages } => self.keeper.keep_alerts(alerts, messages),
             Effect::AskBalances(question) => self.keeper.ask_balances(question),
             Effect::RecallAlerts => self.keeper.recall_alerts(),
+            Effect::KeepLease(lease) => self.keeper.keep_lease(lease),
+            Effect::LookForJob { lease, target, ask } => self.jobs.look(lease, target, ask),
             Effect::Send(parcel) => self.channels.send(parcel, &self.keeper),
             Effect::AskBilled { account, from, to } => self.ask_billed(account, from, to),
             Effect::KeepBilled { account, from, to, lines } => self.keeper.keep_billed(account, from, to, lines),

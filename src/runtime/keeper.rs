@@ -18,8 +18,10 @@ use crate::app::event::{ViewEvent, WorldEvent};
 use crate::ledger::{self, Ledger, LedgerError};
 use crate::rules::alerts::Alert;
 use crate::rules::budgets::Budget;
+use crate::rules::checkpoint::Saved;
 use crate::rules::dispatch::Message;
 use crate::rules::earlier::Earlier;
+use crate::rules::lease::Lease;
 use crate::rules::memory::{Collector, Keep, LedgerNotice, Memory, Owner, Past};
 use crate::rules::saga::{MOVES_FOR, OpId, Operation};
 use crate::rules::settings::Setting;
@@ -54,6 +56,7 @@ enum Work {
     SumUp(Date, u64, Vec<Budget>),
     KeepAlerts(Vec<Alert>, Vec<Message>),
     RecallAlerts,
+    KeepLease(Box<Lease>),
     /// Messages that are about to be sent, and what is to be done once that is on disk.
     Sending(Vec<Message>, Written),
     KeepBilled(Billed),
@@ -73,6 +76,10 @@ enum Work {
     /// Whoever put this waits until all that was put before is done.
     Reached(oneshot::Sender<()>),
     Record(Box<Operation>, Option<OnDisk>),
+    /// The copies of one machine that are still there, the latest first.
+    Copies(Identity, oneshot::Sender<Result<Vec<Saved>, LedgerError>>),
+    /// The copy of this action is no longer there.
+    Thinned(OpId),
     /// The background check found damage.
     Damaged(String),
     Audit(u32, oneshot::Sender<Result<Vec<Operation>, LedgerError>>),
@@ -169,6 +176,10 @@ impl Keeper {
     pub fn recall_alerts(&self) {
         self.put(Work::RecallAlerts);
     }
+    /// Whether it is written comes as an event.
+    pub fn keep_lease(&self, lease: Box<Lease>) {
+        self.put(Work::KeepLease(lease));
+    }
     /// Writes down that messages are about to be sent; `then` is called once that is on disk, or with the reason why it
     /// could not be written.
     pub fn sending(&self, messages: Vec<Message>, then: Written) {
@@ -248,6 +259,11 @@ impl Keeper {
         asked.await.ok()
     }
 
+    /// The records of copies, for tasks of their own.
+    pub fn shelf(&self) -> Shelf {
+        Shelf(self.work.clone())
+    }
+
     fn put(&self, work: Work) {
         // The thread ends only after `End`, which is the last thing put.
         drop(self.work.send(work));
@@ -264,6 +280,30 @@ impl Keeper {
         if thread.is_finished() {
             drop(thread.join());
         }
+    }
+}
+
+/// The records of copies, at the ledger's thread.
+#[derive(Clone)]
+pub struct Shelf(mpsc::Sender<Work>);
+
+impl Shelf {
+    /// The copies of one machine that are still there, the latest first; `None` when that is not to be learnt now.
+    pub async fn copies(&self, identity: Identity) -> Option<Vec<Saved>> {
+        let (answer, asked) = oneshot::channel();
+        self.put(Work::Copies(identity, answer));
+        let told = asked.await.ok()?;
+        told.inspect_err(|error| tracing::warn!(%error, "the copies of a machine are not known")).ok()
+    }
+
+    /// The copy of this action is no longer there.
+    pub fn thinned(&self, op: OpId) {
+        self.put(Work::Thinned(op));
+    }
+
+    fn put(&self, work: Work) {
+        // Once the program has ended nobody writes it down: whoever looks next finds the same.
+        drop(self.0.send(work));
     }
 }
 
@@ -369,6 +409,7 @@ impl Desk {
                     self.write("alerts", |ledger| ledger.keep_alerts(&alerts, &messages, clock::now()));
                 }
                 Work::RecallAlerts => self.recall_alerts(),
+                Work::KeepLease(lease) => self.keep_lease(&lease),
                 Work::Sending(messages, then) => {
                     let written = self.open_ledger().and_then(|ledger| ledger.keep_messages(&messages));
                     then(written.as_ref().map(drop).map_err(ToString::to_string));
@@ -397,6 +438,13 @@ impl Desk {
                 Work::Past(answer) => drop(answer.send(self.open_ledger().and_then(|ledger| ledger.past()))),
                 Work::Reached(answer) => drop(answer.send(())),
                 Work::Record(operation, then) => self.record(&operation, then),
+                // Nobody waits for it any more only when the program is ending.
+                Work::Copies(identity, answer) => {
+                    drop(answer.send(self.open_ledger().and_then(|ledger| ledger.copies(&identity))));
+                }
+                Work::Thinned(op) => {
+                    self.write("that a copy is gone", |ledger| ledger.thin(op, clock::now()));
+                }
                 Work::Damaged(why) => self.set_aside(&why),
                 Work::Audit(limit, answer) => {
                     // An empty list would say that nothing was ever done.
@@ -513,18 +561,29 @@ impl Desk {
     fn recall_alerts(&mut self) {
         let since = clock::now() - MOVES_FOR;
         let read = |ledger: &mut Ledger| {
-            Ok::<_, LedgerError>((ledger.alerts()?, ledger.messages()?, ledger.acted_since(since)?))
+            let leases = ledger.leases()?;
+            Ok::<_, LedgerError>((ledger.alerts()?, ledger.messages()?, ledger.acted_since(since)?, leases))
         };
         match self.ledger.as_mut().map(read) {
             None => {}
-            Some(Ok((alerts, messages, acted))) => {
+            Some(Ok((alerts, messages, acted, leases))) => {
                 self.outbox.put(Event::World(WorldEvent::AlertsRecalled { alerts, acted }));
+                self.outbox.put(Event::World(WorldEvent::LeasesRecalled(leases)));
                 // A command beside us may have left some to be sent.
                 if !messages.is_empty() {
                     self.outbox.put(Event::World(WorldEvent::MessagesRecalled(messages)));
                 }
             }
             Some(Err(error)) => tracing::error!(%error, "the alerts cannot be read"),
+        }
+    }
+
+    fn keep_lease(&mut self, lease: &Lease) {
+        let kept = self.open_ledger().and_then(|ledger| ledger.keep_lease(lease));
+        let told = kept.as_ref().map(|kept| *kept).map_err(ToString::to_string);
+        self.outbox.put(Event::World(WorldEvent::LeaseKept { lease: lease.id, kept: told }));
+        if let Err(error) = kept {
+            self.not_written("a lease", error);
         }
     }
 

@@ -11,6 +11,7 @@ pub mod effects;
 pub mod ending;
 pub mod errand;
 pub mod input;
+pub mod jobs;
 pub mod keeper;
 pub mod keyboard;
 pub mod lent;

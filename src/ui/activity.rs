@@ -124,10 +124,13 @@ pub fn operation_lines(scene: &Scene, operation: &Operation) -> Vec<Runs> {
     let title = language.phrase(&Phrase::PlanFor { action: operation.action, name: &target.name });
     let account = scene.account_title(&target.identity.account);
     let mut lines = vec![vec![run(title, Role::Strong), dim(format!("  {account}  {}", target.identity.id))]];
-    if !operation.is_saving() {
+    let saving = super::saving::in_full(scene, operation);
+    // Of a checkpoint it says where it is, or what it made.
+    let made = operation.saved().is_some() && operation.is_checkpoint();
+    if !operation.is_saving() && !made {
         lines.push(vec![state(scene, operation)]);
     }
-    lines.extend(super::saving::in_full(scene, operation));
+    lines.extend(saving);
     let mut add = |word: Word, value: Runs| lines.push(labelled(&language.word(word).to_lowercase(), 12, value));
     let began = format!(
         "{}{}{}",

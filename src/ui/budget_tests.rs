@@ -21,10 +21,13 @@ use crate::app::spending::SpentTotals;
 use crate::app::state::Modal;
 use crate::rules::alerts::{Finding, Kind, Matter};
 use crate::rules::budgets::{Budget, Cycle, FORECAST, Quantity, Scope, Standing, THRESHOLDS, Term, Unit};
+use crate::rules::lease::{Instead, LeaseId, What, Why};
 use crate::rules::matcher::Glob;
-use crate::rules::saga::OpId;
+use crate::rules::plan::Hindrance;
+use crate::rules::saga::{OpId, Outcome};
 use crate::rules::samples;
 use crate::rules::spend::{Amounts, Exact, Sums};
+use crate::rules::streams;
 
 fn dec(text: &str) -> Decimal {
     text.parse().unwrap()
@@ -340,8 +343,31 @@ fn all() -> Vec<Matter> {
             amount: Money::new(dec("12.3"), Currency::USD),
             since: at("02:00:00"),
         },
+        lease(Why::Overdue),
+        lease(Why::Stale),
+        lease(Why::Job { code: Some(137) }),
+        lease(Why::Job { code: None }),
+        lease(Why::Hindered(Hindrance::NoRecipe)),
+        lease(Why::LosesData),
+        lease(Why::NotDone(Outcome::Unproven)),
+        lease(Why::Stopped(Instead::NoCheckpoint(Hindrance::NoRecipe))),
+        lease(Why::Stopped(Instead::CostReached { code: Some(1) })),
+        lease(Why::Blind(streams::Trouble::NoAnswer)),
         Matter::Channel { name: "ops".to_owned(), why: "404 Not Found".to_owned() },
     ]
+}
+
+fn lease(why: Why) -> Matter {
+    Matter::Lease {
+        lease: LeaseId(7),
+        identity: samples::identity("team", "train-a"),
+        name: "train-a".to_owned(),
+        what: What::Release,
+        why,
+        since: samples::at("11:00:00"),
+        rates: vec![usd("0.41")],
+        cost: vec![dollars("0.41")],
+    }
 }
 
 #[test]

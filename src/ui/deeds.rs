@@ -14,7 +14,6 @@ use super::scene::Scene;
 use super::text::{OfSaving, Phrase, Word};
 use super::theme::Role;
 use crate::app::action::Action as Meaning;
-use crate::app::message::Msg;
 use crate::app::update::stop_or_start_of;
 use crate::rules::fleet::Known;
 use crate::rules::plan::Hindrance;
@@ -75,13 +74,12 @@ pub fn save_line(scene: &Scene, known: &Known<Instance>) -> Option<Runs> {
         }
         // At rest nothing can be copied: that is plain to see.
         Err(Hindrance::CannotBeRead) => return None,
-        Err(why) => (Role::Dim, dim(language.hindrance(&why, Action::Release))),
+        Err(why) => {
+            let why = language.hindrance(&why, Action::Release);
+            (Role::Dim, dim(language.of_saving(&OfSaving::CannotFirst { why: &why })))
+        }
     };
-    let key = scene.key_of(Meaning::SaveAndEnd);
-    let mut line = vec![run(key, role), run(format!(" {}", scene.message(&Msg::HintCheckpoint)), role)];
-    let pad = ACTION_CELLS.saturating_sub(runs_width(&line)).max(2);
-    line.extend([plain(" ".repeat(usize::from(pad))), told]);
-    Some(line)
+    Some(vec![run(format!("{} ", scene.key_of(Meaning::SaveAndEnd)), role), told])
 }
 
 /// What an action would do to a resource that is charged at these rates.

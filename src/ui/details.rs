@@ -29,20 +29,18 @@ const ROOMY: usize = 9;
 pub fn below(paint: &mut Paint, scene: &Scene, area: Rect) {
     let room = Rect::new(area.x + 1, area.y + 1, area.width.saturating_sub(2), area.height.saturating_sub(1));
     let rows = usize::from(room.height);
+    let wrapped = |lines: &[Runs]| lines.iter().flat_map(|line| wrap(line, room.width, 2)).collect();
     let lines = match subject(scene) {
         Subject::Nothing => return,
         Subject::Budget => {
             paint.rule(area.x, area.y, area.width);
             return super::budgets::paint_chart(paint, scene, room);
         }
-        Subject::Alert(alert) => {
-            let lines = super::alerts::in_full(scene, alert);
-            lines.iter().flat_map(|line| wrap(line, room.width, 2)).collect()
-        }
+        Subject::Alert(alert) => wrapped(&super::alerts::in_full(scene, alert)),
         Subject::Instance(known) => instance_below(scene, known, room.width, rows),
         Subject::Group(key) => group_lines(scene, key),
         Subject::Storage(known) => super::storage::details(scene, known),
-        Subject::Operation(operation) => super::activity::operation_lines(scene, operation),
+        Subject::Operation(operation) => wrapped(&super::activity::operation_lines(scene, operation)),
     };
     paint.rule(area.x, area.y, area.width);
     for (row, line) in lines.iter().take(rows).enumerate() {

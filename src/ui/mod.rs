@@ -17,6 +17,7 @@ mod header;
 mod help;
 mod into;
 mod language;
+mod lease;
 mod leave;
 mod look;
 mod paint;
@@ -155,6 +156,7 @@ fn screen(paint: &mut Paint, area: Rect, state: &State, now: Timestamp) -> Drawn
         Some(Modal::Snooze(choice)) => alerts::paint_snooze(paint, &scene, room, choice),
         Some(Modal::Budget(form)) => return typing(budgets::paint_form(paint, &scene, room, form)),
         Some(Modal::Save(form)) => return typing(save_form::paint(paint, &scene, room, form)),
+        Some(Modal::Lease(form)) => return typing(lease::paint(paint, &scene, room, form)),
         Some(Modal::Leave) => leave::paint(paint, &scene, room),
     }
     Drawn::default()

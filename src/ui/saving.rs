@@ -143,9 +143,8 @@ pub fn in_full(scene: &Scene, operation: &Operation) -> Vec<Runs> {
     }
     if let Some(proof) = &saving.proof {
         let (bytes, files) = (format::bytes(proof.bytes), proof.files);
-        let mut line = vec![run(language.of_saving(&OfSaving::Made { bytes: &bytes, files }), Role::Good)];
-        line.push(plain(format!("  {}", proof.place)));
-        lines.push(line);
+        lines.push(vec![run(language.of_saving(&OfSaving::Made { bytes: &bytes, files }), Role::Good)]);
+        lines.push(vec![plain(&proof.place)]);
         if proof.left_out > 0 {
             lines.push(vec![run(language.of_saving(&OfSaving::NotIn { files: proof.left_out }), Role::Waste)]);
         }

@@ -3,9 +3,12 @@
 use jiff::SignedDuration;
 use providers::model::{Instance, Market, Offer, SshEndpoint};
 
+use super::glyphs::ASCII;
+use super::look::Look;
 use super::testing::*;
 use super::tests::check;
 use super::text::Language;
+use super::theme::{Background, Colours, Theme};
 use crate::app::action::Code;
 use crate::app::event::WorldEvent;
 use crate::app::state::Modal;
@@ -117,6 +120,58 @@ fn saved() -> Story {
     let rows = rows(&story);
     story.poll("me", rows).wait(9);
     story
+}
+
+/// One of four states of a screen, with paths and places of any kind.
+pub fn state(at: usize) -> Story {
+    let nasty = [
+        "/数据🦀/e\u{301}\u{200d}",
+        "/a path\u{1b}[31m with blanks\u{202e}/and-a-very-long-name-without-any-0123456789",
+    ];
+    let mut story = fleet_with(recipe(&nasty, Method::Copy { to: nasty[1].to_owned() }));
+    story.at("sd-lora");
+    match at {
+        0 => drop(story.press("R")),
+        1 => drop(story.press(" ").at("llama-ft").press(" ").at("eval").press(" x")),
+        _ => {
+            story.press("RR").wait(4);
+            told(&mut story, "sd-lora", Told::Done(so_far(0)));
+            told(&mut story, "sd-lora", Told::Sign(Progress { done: u64::MAX, ..so_far(1) }));
+        }
+    }
+    if at == 3 {
+        told(&mut story, "sd-lora", Told::Failed(Trouble::Local(nasty.concat())));
+        story.press("6");
+    }
+    story
+}
+
+/// TUI-10: a checkpoint under way is a sign and words also without colours and without Unicode.
+#[test]
+fn a_checkpoint_is_told_without_colours_and_unicode() {
+    let look =
+        Look { theme: Theme::new(Colours::None, Background::Light), glyphs: &ASCII, language: Language::English };
+    let text = text_of(&copying().paint(80, 24, &look).0);
+    for told in ["> ~   sd-lora", "copying ########......  58 %", "2 m left, then release", "llama-ft", "never"] {
+        assert!(text.contains(told), "{told} is not on\n{text}");
+    }
+}
+
+/// At 80 columns the keys that one needs most are all there.
+#[test]
+fn the_keys_that_are_needed_most_fit_80_columns() {
+    for (language, keys) in [
+        (Language::English, ["s stop", "x release", "R save+release", "I all idle", "/ filter", "? help"]),
+        (Language::Chinese, ["s 停止", "x 释放", "R 保存并释放", "I 全部空闲", "/ 筛选", "? 帮助"]),
+    ] {
+        let mut story = fleet();
+        story.at("sd-lora").wait(9);
+        let idle = story.state.world.fleet.instances.keys().cloned().collect();
+        story.state.world.fleet.idle = idle;
+        let text = text_of(&story.paint(80, 24, &look(language)).0);
+        let footer = text.lines().last().unwrap();
+        assert!(keys.iter().all(|key| footer.contains(key)), "{footer}");
+    }
 }
 
 #[test]

@@ -452,7 +452,7 @@ fn nasty() -> Story {
 }
 
 /// How many states of a screen have to bear any size.
-const STATES: usize = 18;
+const STATES: usize = 22;
 
 /// One of them.
 fn state(at: usize) -> Story {
@@ -460,6 +460,7 @@ fn state(at: usize) -> Story {
         0 => fleet(),
         1 => under_way(),
         13..18 => super::spend_tests::state(at - 13),
+        18..22 => super::saving_tests::state(at - 18),
         2 => Story::offering(&[("runpod", "RUNPOD_API_KEY"), ("🦀", "训练")]),
         _ => nasty(),
     };

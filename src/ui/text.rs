@@ -7,6 +7,7 @@ mod channel;
 mod checkpoint;
 mod chinese;
 mod english;
+mod lease;
 mod save_form;
 mod saving;
 mod tables;

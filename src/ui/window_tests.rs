@@ -315,3 +315,28 @@ fn the_time_of_an_assignment_is_typed_over() {
     story.row("14382011").press("Pvision").code(Code::Tab).code(Code::Backspace).press("n");
     assert_eq!(from(&story), "non", "who takes a letter away means the rest");
 }
+
+#[test]
+fn the_form_of_a_lease_says_what_it_comes_to() {
+    check("lease_form", &[(60, 16), (80, 24)], || {
+        let mut story = fleet();
+        story.at("llama-ft").press("t");
+        story
+    });
+    check("lease_form_release", &[(80, 24), (120, 40)], || {
+        let mut story = fleet();
+        story.at("llama-ft").press("t").code(Code::Right).code(Code::Tab).press("22:00");
+        story
+    });
+    check("lease_form_wrong", &[(80, 24)], || {
+        let mut story = fleet();
+        story.at("llama-ft").press("t").code(Code::Tab).press("pid 1").code(Code::Enter);
+        story
+    });
+    check("lease_form_there", &[(80, 24)], || {
+        let mut story = fleet();
+        story.at("llama-ft").press("t").code(Code::Tab).press("4h").code(Code::Enter);
+        story.press("t").code(Code::Left);
+        story
+    });
+}

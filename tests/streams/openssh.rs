@@ -1,6 +1,9 @@
 //! The same stories of real OpenSSH servers on loopback, which `.ci/ssh/run` installs. Each server has its own port, key
 //! and folder. The person's config is one that says the opposite of all that a stream needs.
 
+#[path = "copies.rs"]
+mod copies;
+
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -122,6 +125,13 @@ impl Server {
         self.child.wait().unwrap();
         std::fs::remove_file(self.folder.join("host")).unwrap();
         keygen(&self.folder.join("host"));
+        self.child = Self::started(&self.folder, self.port);
+    }
+
+    /// The same machine again.
+    fn restart(&mut self) {
+        self.signal(Signal::KILL);
+        self.child.wait().unwrap();
         self.child = Self::started(&self.folder, self.port);
     }
 

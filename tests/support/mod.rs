@@ -6,6 +6,8 @@
 
 #[cfg(unix)]
 pub mod daemon;
+#[cfg(unix)]
+pub mod machine;
 pub mod stage;
 pub mod story;
 #[cfg(unix)]

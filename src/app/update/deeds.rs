@@ -175,7 +175,8 @@ pub(super) fn propose_for(
         return begin(state, plan, None, now);
     }
     let instead = if save == SaveFirst::Nothing { SaveFirst::ByConfig } else { SaveFirst::Nothing };
-    let question = Question { plan: Box::new(plan), asked, save, instead, bulk, field: None, scroll: 0, changed: None };
+    let (plan, instead) = (Box::new(plan), Box::new(instead));
+    let question = Question { plan, asked, save, instead, bulk, field: None, scroll: 0, changed: None };
     state.view.modals.push(Modal::Plan(question));
     vec![]
 }

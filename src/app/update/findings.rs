@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use jiff::{SignedDuration, Timestamp};
 use providers::model::{AccountName, Action, Identity, Phase, ResourceKind};
 
-use super::happened;
+use super::{happened, leases};
 use crate::app::state::World;
 use crate::rules::alerts::{About, Alert, Finding, Kind, Matter, Stage, Topic};
 use crate::rules::budgets;
@@ -31,6 +31,7 @@ pub(super) fn all(world: &mut World, now: Timestamp) -> Vec<Finding> {
     rows::look(world, now, &mut found);
     accounts::look(world, now, &mut found);
     found.extend(world.operations.values().filter_map(|operation| not_done(world, operation, now)));
+    found.extend(leases::findings(world, now));
     found.extend(world.alerting.dispatch.failing().map(|(name, why)| {
         let (name, why) = (name.to_owned(), why.to_owned());
         Finding::now(Matter::Channel { name, why })
@@ -121,12 +122,12 @@ fn eased(world: &World, found: &[Finding], now: Timestamp) -> Vec<Finding> {
 }
 
 /// An account's figures are those of now.
-fn is_heard(world: &World, account: &Account, now: Timestamp) -> bool {
+pub(super) fn is_heard(world: &World, account: &Account, now: Timestamp) -> bool {
     matches!(world.fleet.freshness(account, now), Freshness::Fresh | Freshness::Partial)
 }
 
 /// The account's last answer told this row.
-fn is_told<T: Row>(known: &Known<T>, account: &Account) -> bool {
+pub(super) fn is_told<T: Row>(known: &Known<T>, account: &Account) -> bool {
     let lag = if T::KIND == ResourceKind::Storage { STORAGE_LAGS } else { SignedDuration::ZERO };
     !known.is_gone()
         && known.missing_since.is_none()
@@ -139,6 +140,8 @@ pub(super) fn is_doubtful(world: &World, topic: &Topic, now: Timestamp) -> bool 
         _ if matches!(topic.kind, Kind::Appeared | Kind::Vanished) => is_held_back(world, topic, now),
         // That these happened is certain.
         _ if matches!(topic.kind, Kind::Reclaimed | Kind::Repriced) => false,
+        // Our own ledger tells.
+        _ if topic.kind == Kind::Lease => false,
         About::Resource(identity) => resource_is_doubtful(world, topic.kind, identity, now),
         About::Account(name) => {
             let Some(account) = world.fleet.account(name) else { return false };

@@ -43,9 +43,9 @@ pub fn note(world: &mut World, before: Before, consequences: &[Consequence], now
         let taken = known.row.phase == Phase::Reclaimed;
         let matter = match consequence {
             // Whoever comes new to an account finds machines in it, and some were taken already.
-            Consequence::Appeared(_) if taken => Some(reclaimed(known)),
+            Consequence::Appeared(_) if taken => Some(reclaimed(world, known)),
             Consequence::Appeared(_) => appeared(world, known, before, now),
-            Consequence::Turned(..) if taken => Some(reclaimed(known)),
+            Consequence::Turned(..) if taken => Some(reclaimed(world, known)),
             Consequence::Gone(_) => vanished(world, known, now),
             Consequence::Repriced(_, rates) => {
                 let turned = |other: &Consequence| matches!(other, Consequence::Turned(of, _) if of == identity);
@@ -97,8 +97,9 @@ fn vanished(world: &World, known: &Known<Instance>, now: Timestamp) -> Option<Ma
     Some(matter).filter(|matter| !is_explained(world, matter, now))
 }
 
-fn reclaimed(known: &Known<Instance>) -> Matter {
-    Matter::Reclaimed { identity: known.identity.clone(), name: name(known), copied_at: None }
+fn reclaimed(world: &World, known: &Known<Instance>) -> Matter {
+    let copied_at = world.saved.get(&known.identity).map(|saved| saved.proof.at);
+    Matter::Reclaimed { identity: known.identity.clone(), name: name(known), copied_at }
 }
 
 /// A new price for the same: both are known in full, certain, and told in the same way.

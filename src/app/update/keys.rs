@@ -5,7 +5,7 @@ use providers::text::clean;
 use tui_input::{Input, InputRequest};
 
 use super::view::{perform, quit, say};
-use super::{answer, budget_form, figures, leave_now, popup, save_form, windows};
+use super::{answer, budget_form, figures, lease_form, leave_now, popup, save_form, windows};
 use crate::app::action::{Action, Code, Key as Pressed};
 use crate::app::effect::Effect;
 use crate::app::message::Msg;
@@ -57,6 +57,7 @@ pub(super) fn pressed(state: &mut State, key: Pressed, now: Timestamp) -> Vec<Ef
         Listener::Snooze => answer::in_snooze(state, key, now),
         Listener::BudgetForm => budget_form::in_form(state, key, now),
         Listener::SaveForm | Listener::SaveField => save_form::in_form(state, key, now),
+        Listener::LeaseForm => lease_form::in_form(state, key, now),
         Listener::Leave => match state.view.fixed.keys.action_in(state.view.tab, key) {
             Some(Action::Quit) => leave_now(state, now),
             _ => {
@@ -132,6 +133,11 @@ pub(super) fn pasted(state: &mut State, text: &str, now: Timestamp) {
         }
         Some(Modal::Save(form)) => {
             if let Some(input) = form.field() {
+                insert(input);
+            }
+        }
+        Some(Modal::Lease(form)) => {
+            if let Some(input) = form.typing() {
                 insert(input);
             }
         }

@@ -65,6 +65,7 @@ fn wheel(state: &mut State, by: i32) {
         | Listener::BudgetForm
         | Listener::SaveForm
         | Listener::SaveField
+        | Listener::LeaseForm
         | Listener::Leave => {}
     }
 }

@@ -5,8 +5,8 @@ use providers::model::{AccountName, Action as Deed, Identity};
 use tui_input::Input;
 
 use super::{
-    MESSAGE_STAYS, answer, budget_form, deeds, figures, keys, leave_now, mouse, reach, resort, save_form, windows,
-    world,
+    MESSAGE_STAYS, answer, budget_form, deeds, figures, keys, lease_form, leave_now, mouse, reach, resort, save_form,
+    windows, world,
 };
 use crate::app::action::Action;
 use crate::app::effect::Effect;
@@ -178,7 +178,7 @@ pub(super) fn perform(state: &mut State, action: Action, now: Timestamp) -> Vec<
         Action::End => return deeds::end(state, now),
         Action::Checkpoint => return deeds::propose(state, Deed::Checkpoint, SaveFirst::ByConfig, now),
         Action::SaveAndEnd => return deeds::propose(state, Deed::Release, SaveFirst::ByConfig, now),
-        Action::Lease => {}
+        Action::Lease => lease_form::open(state, now),
         Action::TakeBack => {
             let op = deeds::takeable_here(state);
             return intend(state, Intent::TakeBack(op), now);

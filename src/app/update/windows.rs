@@ -92,7 +92,7 @@ fn ask_instead(state: &mut State, now: Timestamp) {
     let asked = Asked { action: question.plan.action, save: &question.instead, bulk: question.bulk };
     let plan = make_plan(state, asked, &question.asked, now);
     if let Some(question) = self::question(state) {
-        std::mem::swap(&mut question.save, &mut question.instead);
+        std::mem::swap(&mut question.save, &mut *question.instead);
         (*question.plan, question.scroll) = (plan, 0);
     }
 }

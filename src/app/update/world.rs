@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use providers::model::{AccountName, Identity, ResourceKind};
+use providers::model::{AccountName, Action, Identity, ResourceKind};
 use providers::provider::{Found, Part, Poll};
 
-use super::{alerts, budgets, happened, spend, usage, waste};
+use super::{alerts, budgets, copies, happened, leases, spend, usage, waste};
 use crate::app::effect::{Effect, Then};
 use crate::app::event::{Intent, WorldEvent};
 use crate::app::message::Msg;
@@ -16,7 +16,7 @@ use crate::rules::checkpoint::{self, Job};
 use crate::rules::dispatch::News;
 use crate::rules::fleet::{Account, Consequence, Known, Trouble};
 use crate::rules::memory::{AccountMemory, Collector, Keep, LedgerNotice, Memory, Owner};
-use crate::rules::plan::{Hindrance, Plan};
+use crate::rules::plan::{Hindrance, Plan, Target};
 use crate::rules::saga::{Authority, Input, OpId, Operation, Order, Outcome, Sight, Step};
 use crate::rules::spend::{Assignment, Entries};
 use crate::rules::streams::{self, Consent};
@@ -98,6 +98,9 @@ pub fn update(world: &mut World, event: WorldEvent, now: Timestamp) -> Vec<Effec
             alerts::recalled(world, alerts, acted, now);
             vec![]
         }
+        WorldEvent::LeasesRecalled(recalled) => leases::recalled(world, recalled, now),
+        WorldEvent::LeaseKept { lease, kept } => leases::kept(world, lease, kept, now),
+        WorldEvent::Job { lease, told } => leases::told(world, lease, &told, now),
         WorldEvent::MessagesRecalled(messages) => {
             if world.collects() && world.remembered {
                 world.alerting.dispatch.join(messages);
@@ -109,6 +112,10 @@ pub fn update(world: &mut World, event: WorldEvent, now: Timestamp) -> Vec<Effec
         WorldEvent::Saving { op, number, told } => {
             world.changed = true;
             advance(world, op, Input::Saving { number, told }, now)
+        }
+        WorldEvent::CopyMissing { identity, op, earlier } => {
+            copies::missing(world, &identity, op, earlier.map(|saved| *saved));
+            vec![]
         }
         WorldEvent::NotRecorded { op, error } => advance(world, op, Input::NotRecorded(error), now),
         WorldEvent::Forestalled { op, by: Owner { host, pid } } => {
@@ -125,6 +132,7 @@ pub fn update(world: &mut World, event: WorldEvent, now: Timestamp) -> Vec<Effec
         }
         WorldEvent::Intent(intent) => intend(world, intent, now),
     };
+    effects.extend(leases::settle(world, now));
     if world.changed {
         world.prune_at = world.fleet.next_prune();
     }
@@ -203,7 +211,9 @@ fn tick(world: &mut World, now: Timestamp) -> Vec<Effect> {
     effects.extend(spend::ask_sums(world, now));
     effects.extend(spend::ask_billed(world, now));
     effects.extend(usage::tick(world, now));
+    effects.extend(leases::tick(world, now));
     effects.extend(ask_due(world, now));
+    effects.extend(copies::tick(world, now));
     effects
 }
 
@@ -265,12 +275,15 @@ fn remembered(world: &mut World, memory: Memory, notices: Vec<LedgerNotice>, now
     world.alerting.alerts.remember(memory.alerts);
     world.alerting.dispatch.remember(memory.messages);
     world.settings.single = memory.settings;
-    world.saved.extend(memory.saved.into_iter().map(|saved| (saved.identity.clone(), saved)));
+    world.leases.remember(memory.leases);
+    world.saved = memory.saved.into_iter().map(|saved| (saved.identity.clone(), saved)).collect();
     for operation in memory.recent {
         world.operations.entry(operation.id).or_insert(operation);
     }
+    copies::remembered(world);
     forget_old(world);
     let mut effects = take_up(world, memory.unfinished, now);
+    effects.extend(copies::look_for(world));
     effects.extend(tick(world, now));
     effects
 }
@@ -461,7 +474,10 @@ fn keep_of(world: &World, name: &AccountName, entries: Entries) -> Option<Keep> 
 
 fn intend(world: &mut World, intent: Intent, now: Timestamp) -> Vec<Effect> {
     // What this process began before it lost the claim is still its own to take back.
-    let for_anybody = matches!(intent, Intent::TakeBack(_) | Intent::Acknowledge(_) | Intent::Snooze { .. });
+    let for_anybody = matches!(
+        intent,
+        Intent::TakeBack(_) | Intent::Acknowledge(_) | Intent::Snooze { .. } | Intent::Lease(_) | Intent::EndLeases(_)
+    );
     if !world.acts() && !for_anybody {
         if let Some(Collector::Other { owner, .. }) = &world.collector {
             world.news.push(Msg::OnlyLooking { host: owner.host.clone(), pid: owner.pid });
@@ -469,7 +485,10 @@ fn intend(world: &mut World, intent: Intent, now: Timestamp) -> Vec<Effect> {
         return Vec::new();
     }
     match intent {
-        Intent::Begin { plan, authority } => begin(world, *plan, authority, now),
+        Intent::Begin { plan, authority } => {
+            let by = world.by.clone();
+            begin(world, *plan, authority, &by, now)
+        }
         Intent::TakeBack(op) => take_back(world, op, now),
         Intent::Refresh => {
             world.fleet.accounts.iter_mut().for_each(|account| account.pacing.wanted = true);
@@ -493,6 +512,8 @@ fn intend(world: &mut World, intent: Intent, now: Timestamp) -> Vec<Effect> {
         }
         Intent::Consent { account, consent } => usage::consent(world, &account, consent, now),
         Intent::AcceptHostKey(identity) => usage::accept_host_key(world, &identity, now),
+        Intent::Lease(draft) => leases::set(world, *draft, now),
+        Intent::EndLeases(ids) => leases::take_away(world, &ids, now),
         intent @ (Intent::Acknowledge(_) | Intent::Snooze { .. }) => alerts::intend(world, &intent, now),
     }
 }
@@ -525,7 +546,10 @@ fn reassign(world: &mut World, mut assignments: Vec<Assignment>, now: Timestamp)
 
 /// Takes back one action, or what was begun last: several at once are one.
 fn take_back(world: &mut World, op: Option<OpId>, now: Timestamp) -> Vec<Effect> {
-    let open: Vec<&Operation> = world.under_way().filter(|operation| operation.can_be_taken_back()).collect();
+    // What nobody began is meant by nobody who does not point at it.
+    let meant = |operation: &&Operation| op.is_some() || !copies::is_scheduled(operation);
+    let open: Vec<&Operation> =
+        world.under_way().filter(|operation| operation.can_be_taken_back()).filter(meant).collect();
     let last = open.iter().map(|operation| operation.began_at).max();
     let wanted = |operation: &&&Operation| match op {
         Some(op) => operation.id == op,
@@ -546,7 +570,7 @@ fn take_back(world: &mut World, op: Option<OpId>, now: Timestamp) -> Vec<Effect>
 }
 
 /// Begins every target of a confirmed plan that can still be begun.
-fn begin(world: &mut World, plan: Plan, authority: Authority, now: Timestamp) -> Vec<Effect> {
+pub(super) fn begin(world: &mut World, plan: Plan, authority: Authority, by: &str, now: Timestamp) -> Vec<Effect> {
     let mut effects = Vec::new();
     let mut count = 0;
     let (action, saves, goes_on) = (plan.action, plan.saves().rates().to_vec(), plan.goes_on().rates().to_vec());
@@ -574,12 +598,7 @@ fn begin(world: &mut World, plan: Plan, authority: Authority, now: Timestamp) ->
         for op in before {
             effects.extend(advance(world, op, Input::Superseded, now));
         }
-        let id = OpId(world.next_op);
-        world.next_op += 1;
-        let by = world.by.clone();
-        let (operation, orders) = Operation::begin(id, plan.action, target, authority.clone(), by, now);
-        world.operations.insert(id, operation);
-        effects.extend(carry_out(world, id, orders, now));
+        effects.extend(begin_one(world, action, target, authority.clone(), by.to_owned(), now));
         count += 1;
     }
     if count > 0 {
@@ -588,28 +607,56 @@ fn begin(world: &mut World, plan: Plan, authority: Authority, now: Timestamp) ->
     effects
 }
 
+/// Begins an action on one target that nothing else is done to.
+pub(super) fn begin_one(
+    world: &mut World,
+    action: Action,
+    target: Target,
+    authority: Authority,
+    by: String,
+    now: Timestamp,
+) -> Vec<Effect> {
+    let id = OpId(world.next_op);
+    world.next_op += 1;
+    let (operation, orders) = Operation::begin(id, action, target, authority, by, now);
+    world.operations.insert(id, operation);
+    world.changed = true;
+    carry_out(world, id, orders, now)
+}
+
 /// Takes one action a step further and carries out what it orders.
 pub fn advance(world: &mut World, op: OpId, input: Input, now: Timestamp) -> Vec<Effect> {
     let Some(operation) = world.operations.get_mut(&op) else { return Vec::new() };
     let was_ended = operation.is_ended();
     let orders = operation.advance(input, now);
+    let mut is_new = false;
     if let Some(saved) = operation.saved().filter(|_| !was_ended) {
+        is_new = operation.is_checkpoint();
         world.saved.insert(saved.identity.clone(), saved);
     }
     if let (false, Step::Ended { outcome, .. }) = (was_ended, &operation.step) {
         let (name, action, outcome) = (operation.target.name.clone(), operation.action, outcome.clone());
+        let by_itself = copies::is_scheduled(operation);
         if matches!(outcome, Outcome::Done { .. }) && !operation.is_checkpoint() {
             let (by, saves) = (operation.by.clone(), operation.target.saves());
             let news = News::Acted { by, action, name: name.clone(), saves };
             alerts::tell_deed(world, &news, now);
         }
-        world.news.push(match outcome {
-            Outcome::NotSent(crate::rules::saga::NotSent::TakenBack) => Msg::TakenBack { name },
-            outcome => Msg::Ended { name, action, outcome },
-        });
+        match outcome {
+            Outcome::NotSent(crate::rules::saga::NotSent::TakenBack) => world.news.push(Msg::TakenBack { name }),
+            // SAVED tells how old the last one is, and an alert that it is too old.
+            _ if by_itself => {}
+            outcome => world.news.push(Msg::Ended { name, action, outcome }),
+        }
+        copies::ended(world, op);
         forget_old(world);
     }
-    carry_out(world, op, orders, now)
+    let identity = world.operations.get(&op).map(|operation| operation.target.identity.clone());
+    let mut effects = carry_out(world, op, orders, now);
+    // After it is on record, from which it is known what there is.
+    let newest = identity.filter(|_| is_new).and_then(|identity| world.saved.get(&identity));
+    effects.extend(newest.and_then(|saved| copies::thin(world, saved, now)));
+    effects
 }
 
 /// The ledger has them all: the state keeps the latest.

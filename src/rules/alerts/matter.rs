@@ -1,12 +1,14 @@
 //! What an alert is about, with all that its sentence needs.
 
-use jiff::Timestamp;
 use jiff::civil::Date;
+use jiff::{SignedDuration, Timestamp};
 use providers::model::{AccountName, Action, Identity};
 use providers::money::Rate;
 use serde::{Deserialize, Serialize};
 
 use crate::rules::budgets::Quantity;
+use crate::rules::checkpoint::Trouble;
+use crate::rules::lease::{LeaseId, What, Why};
 use crate::rules::saga::OpId;
 
 pub use providers::money::Money;
@@ -90,8 +92,31 @@ pub enum Matter {
     Cards { identity: Identity, name: String, rented: u32, seen: Option<u32>, why: Option<String> },
     /// The host of an instance has another key than before.
     HostKey { identity: Identity, name: String },
+    /// The last verified copy of an instance is older than its schedule allows.
+    CopyOverdue {
+        identity: Identity,
+        name: String,
+        /// When it was last copied and verified; `None` for never.
+        copied_at: Option<Timestamp>,
+        every: SignedDuration,
+        /// What was wrong with the last try; `None` where nothing is known to be.
+        why: Option<Trouble>,
+    },
     /// More left an account than is known to be charged.
     Unexplained { account: AccountName, amount: Money, since: Timestamp },
+    /// What was to happen to an instance by itself did not: somebody is asked.
+    Lease {
+        lease: LeaseId,
+        identity: Identity,
+        name: String,
+        what: What,
+        why: Why,
+        since: Timestamp,
+        /// What it costs an hour.
+        rates: Vec<Rate>,
+        /// What it has cost since.
+        cost: Vec<Money>,
+    },
     /// A channel does not take what is to be told. `why` is one line without its address.
     Channel { name: String, why: String },
 }
@@ -116,12 +141,14 @@ pub enum Kind {
     Account,
     Cards,
     HostKey,
+    CopyOverdue,
     Unexplained,
+    Lease,
     Channel,
 }
 
 impl Kind {
-    pub const ALL: [Kind; 18] = [
+    pub const ALL: [Kind; 20] = [
         Kind::Budget,
         Kind::Forecast,
         Kind::Burn,
@@ -138,7 +165,9 @@ impl Kind {
         Kind::Account,
         Kind::Cards,
         Kind::HostKey,
+        Kind::CopyOverdue,
         Kind::Unexplained,
+        Kind::Lease,
         Kind::Channel,
     ];
 
@@ -160,7 +189,9 @@ impl Kind {
             Kind::Account => "account",
             Kind::Cards => "cards",
             Kind::HostKey => "host_key",
+            Kind::CopyOverdue => "copy_overdue",
             Kind::Unexplained => "unexplained",
+            Kind::Lease => "lease",
             Kind::Channel => "channel",
         }
     }
@@ -218,7 +249,9 @@ impl Matter {
             Matter::Account { .. } => Kind::Account,
             Matter::Cards { .. } => Kind::Cards,
             Matter::HostKey { .. } => Kind::HostKey,
+            Matter::CopyOverdue { .. } => Kind::CopyOverdue,
             Matter::Unexplained { .. } => Kind::Unexplained,
+            Matter::Lease { .. } => Kind::Lease,
             Matter::Channel { .. } => Kind::Channel,
         }
     }
@@ -236,6 +269,7 @@ impl Matter {
             }
             Matter::NotDone { op, .. } => (About::Action(*op), String::new()),
             Matter::Channel { name, .. } => (About::Channel(name.clone()), String::new()),
+            Matter::Lease { identity, lease, .. } => (About::Resource(identity.clone()), lease.0.to_string()),
             Matter::Idle { identity, .. }
             | Matter::StoppedBilled { identity, .. }
             | Matter::Unattached { identity, .. }
@@ -245,7 +279,8 @@ impl Matter {
             | Matter::Appeared { identity, .. }
             | Matter::Vanished { identity, .. }
             | Matter::Cards { identity, .. }
-            | Matter::HostKey { identity, .. } => (About::Resource(identity.clone()), String::new()),
+            | Matter::HostKey { identity, .. }
+            | Matter::CopyOverdue { identity, .. } => (About::Resource(identity.clone()), String::new()),
         };
         Topic { kind: self.kind(), about, mark }
     }
@@ -263,7 +298,9 @@ impl Matter {
             | Matter::Appeared { identity, .. }
             | Matter::Vanished { identity, .. }
             | Matter::Cards { identity, .. }
-            | Matter::HostKey { identity, .. } => Some(identity),
+            | Matter::HostKey { identity, .. }
+            | Matter::Lease { identity, .. }
+            | Matter::CopyOverdue { identity, .. } => Some(identity),
             _ => None,
         }
     }
@@ -280,9 +317,11 @@ impl Matter {
 
     pub fn severity(&self) -> Severity {
         match self {
-            Matter::Runway { .. } | Matter::NotDone { .. } | Matter::Reclaimed { .. } | Matter::HostKey { .. } => {
-                Severity::Urgent
-            }
+            Matter::Runway { .. }
+            | Matter::NotDone { .. }
+            | Matter::Reclaimed { .. }
+            | Matter::HostKey { .. }
+            | Matter::CopyOverdue { .. } => Severity::Urgent,
             Matter::Ending { deleted, .. } if *deleted => Severity::Urgent,
             Matter::Budget { threshold, .. } if *threshold < 80 => Severity::Note,
             Matter::Budget { .. }
@@ -294,6 +333,7 @@ impl Matter {
             | Matter::Vanished { .. }
             | Matter::Cards { .. }
             | Matter::Unexplained { .. }
+            | Matter::Lease { .. }
             | Matter::Account { .. } => Severity::Money,
             Matter::Ending { .. } | Matter::Repriced { .. } | Matter::Appeared { .. } | Matter::Channel { .. } => {
                 Severity::Note
@@ -322,7 +362,8 @@ impl Matter {
             | Matter::StoppedBilled { rates, .. }
             | Matter::Unattached { rates, .. }
             | Matter::NotDone { rates, .. }
-            | Matter::Appeared { rates, .. } => rates,
+            | Matter::Appeared { rates, .. }
+            | Matter::Lease { rates, .. } => rates,
             _ => &[],
         }
     }

@@ -376,3 +376,121 @@ fn number<T: std::str::FromStr>(digits: &[u8]) -> Option<T> {
 fn maybe<T: std::str::FromStr>(digits: &[u8]) -> Option<Option<T>> {
     if digits == b"-" { Some(None) } else { number(digits).map(Some) }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use rstest::rstest;
+
+    use super::*;
+
+    fn listing(now: i64, files: &[(&str, u64, Option<i64>, u64)]) -> Listing {
+        let file = |&(path, bytes, mtime, inode): &(&str, u64, Option<i64>, u64)| {
+            let file = RemoteFile { bytes, mtime, mode: Some(0o644), inode: Some(inode) };
+            (RemotePath::new(path.as_bytes()).unwrap(), file)
+        };
+        Listing { now, files: files.iter().map(file).collect(), ..Listing::default() }
+    }
+
+    fn names(paths: &BTreeSet<RemotePath>) -> Vec<String> {
+        paths.iter().map(ToString::to_string).collect()
+    }
+
+    /// DATA-01.
+    #[test]
+    fn a_file_that_grows_is_not_whole() {
+        let (first, second) = (1_000_000, 1_000_005);
+        let before = listing(
+            first,
+            &[
+                ("ckpt/step-1900.pt", 9_800_000_000, Some(first - 1900), 1),
+                ("ckpt/step-2000.pt", 3_100_000_000, Some(first - 2), 2),
+            ],
+        );
+        let after = listing(
+            second,
+            &[
+                ("ckpt/step-1900.pt", 9_800_000_000, Some(second - 1905), 1),
+                ("ckpt/step-2000.pt", 4_600_000_000, Some(second - 1), 2),
+            ],
+        );
+        let written = after.being_written(&before, SignedDuration::from_secs(5));
+        assert_eq!(names(&written), ["/ckpt/step-2000.pt"]);
+        let rest = after.without(written);
+        assert_eq!((rest.count(), rest.bytes(), rest.unfinished.len()), (1, 9_800_000_000, 1));
+    }
+
+    #[rstest]
+    #[case::rests(("a", 1, Some(90), 1), ("a", 1, Some(90), 1), true)]
+    #[case::just_written(("a", 1, Some(91), 1), ("a", 1, Some(91), 1), false)]
+    #[case::longer(("a", 1, Some(50), 1), ("a", 2, Some(50), 1), false)]
+    #[case::written_again(("a", 1, Some(50), 1), ("a", 1, Some(60), 1), false)]
+    #[case::put_in_its_place(("a", 1, Some(50), 1), ("a", 1, Some(50), 2), false)]
+    #[case::a_clock_ahead(("a", 1, Some(130), 1), ("a", 1, Some(130), 1), false)]
+    #[case::a_time_that_was_given(("a", 1, Some(99_999), 1), ("a", 1, Some(99_999), 1), true)]
+    #[case::no_time(("a", 1, None, 1), ("a", 1, None, 1), true)]
+    #[case::new(("b", 1, Some(50), 1), ("a", 1, Some(50), 1), false)]
+    fn a_file_is_whole_once_it_rests(
+        #[case] before: (&str, u64, Option<i64>, u64),
+        #[case] after: (&str, u64, Option<i64>, u64),
+        #[case] whole: bool,
+    ) {
+        let (before, after) = (listing(90, &[before]), listing(100, &[after]));
+        assert_eq!(after.being_written(&before, SignedDuration::from_secs(10)).is_empty(), whole);
+    }
+
+    #[rstest]
+    #[case("./workspace/out/a", Some("workspace/out/a"))]
+    #[case("/workspace//out/./a/", Some("workspace/out/a"))]
+    #[case("./workspace/out/../../etc/passwd", None)]
+    #[case("..", None)]
+    #[case("./", None)]
+    #[case("a\0b", None)]
+    fn a_path_is_plain_or_none(#[case] text: &str, #[case] expected: Option<&str>) {
+        let path = RemotePath::new(text.as_bytes());
+        assert_eq!(path.as_ref().map(RemotePath::as_bytes), expected.map(str::as_bytes));
+    }
+
+    #[rstest]
+    #[case::no_end(&["e 81a4 1 1 1 ./out/a"])]
+    #[case::twice(&["e 81a4 1 1 1 ./out/a", "l ./out/a", "t x", "end"])]
+    #[case::below_a_file(&["e 81a4 1 1 1 ./out/a", "e 81a4 1 1 1 ./out/a/b", "end"])]
+    fn what_means_two_things_is_no_list(#[case] lines: &[&str]) {
+        let mut reader = Reader::new(vec![RemotePath::new(b"out").unwrap()]);
+        lines.iter().for_each(|line| reader.line(line.as_bytes()).unwrap());
+        assert!(reader.finish().is_err());
+    }
+
+    proptest! {
+        /// Whatever is said, every name leads below what was asked for.
+        #[test]
+        fn no_name_leads_elsewhere(lines in prop::collection::vec("[eElLt] (81a4 [0-9]{1,3} [0-9-]{1,3} 1 )?[./a-z0-9]{0,12}", 0..8)) {
+            let out = RemotePath::new(b"a").unwrap();
+            let mut reader = Reader::new(vec![out.clone()]);
+            for line in &lines {
+                drop(reader.line(line.as_bytes()));
+            }
+            drop(reader.line(b"end"));
+            if let Ok(listing) = reader.finish() {
+                let all = listing.files.keys().chain(listing.links.keys()).chain(listing.folders.keys());
+                prop_assert!(all.clone().all(|path| path.is_in(&out) && path.parts().all(|part| part != b"..")));
+            }
+        }
+
+        #[test]
+        fn a_path_is_read_as_it_was_written(bytes in prop::collection::vec(any::<u8>(), 1..20)) {
+            let Some(path) = RemotePath::new(&bytes) else { return Ok(()) };
+            let text = serde_json::to_string(&path).unwrap();
+            prop_assert_eq!(serde_json::from_str::<RemotePath>(&text).unwrap(), path);
+        }
+    }
+
+    #[rstest]
+    #[case(r#""../a""#)]
+    #[case(r#""/a""#)]
+    #[case(r#"{"hex":"2e2e"}"#)]
+    #[case(r#"{"hex":"2"}"#)]
+    fn a_manifest_leads_nowhere_else_either(#[case] text: &str) {
+        assert!(serde_json::from_str::<RemotePath>(text).is_err());
+    }
+}

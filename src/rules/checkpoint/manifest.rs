@@ -126,3 +126,27 @@ pub fn without_a_place(listing: &Listing, capitals_count: bool) -> Option<Remote
     }
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case::plain(&["a/b", "a/c"], false, None)]
+    #[case::ours(&["manifest.json"], true, Some("/manifest.json"))]
+    #[case::ours_in_capitals(&["Manifest.JSON"], true, Some("/Manifest.JSON"))]
+    #[case::in_the_making(&[".incoming/a"], true, Some("/.incoming/a"))]
+    #[case::deeper(&["a/manifest.json"], false, None)]
+    #[case::two_that_are_one(&["a/B", "a/b"], false, Some("/a/b"))]
+    #[case::folders_that_are_one(&["A/x", "a/y"], false, Some("/a/y"))]
+    #[case::two(&["a/B", "a/b"], true, None)]
+    fn every_name_has_its_own_place(#[case] names: &[&str], #[case] capitals_count: bool, #[case] taken: Option<&str>) {
+        let file = RemoteFile { bytes: 0, mtime: None, mode: None, inode: None };
+        let files = names.iter().map(|name| (RemotePath::new(name.as_bytes()).unwrap(), file)).collect();
+        let listing = Listing { files, ..Listing::default() };
+        let found = without_a_place(&listing, capitals_count).map(|path| path.to_string());
+        assert_eq!(found.as_deref(), taken);
+    }
+}

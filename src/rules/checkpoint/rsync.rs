@@ -11,6 +11,12 @@ pub fn ended(code: Option<i32>, complaint: String) -> Result<(), Trouble> {
     }
 }
 
+/// It was not able to begin: another protocol, an option that is not known, a shell there that greets whoever comes,
+/// or no program. Other ways are left.
+pub fn is_of_no_use(trouble: &Trouble) -> bool {
+    matches!(trouble, Trouble::Rsync { code: Some(1 | 2 | 4 | 5 | 126 | 127), .. })
+}
+
 #[cfg(test)]
 mod tests {
     use rstest::rstest;
@@ -34,6 +40,7 @@ mod tests {
             Ok(()) => assert!(goes_on),
             Err(trouble) => {
                 assert_eq!((goes_on, trouble.may_pass()), (false, may_pass));
+                assert_eq!(is_of_no_use(&trouble), code == Some(127));
                 assert_eq!(trouble, Trouble::Rsync { code, complaint: "why".to_owned() });
             }
         }

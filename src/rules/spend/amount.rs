@@ -3,7 +3,7 @@
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Neg, Sub, SubAssign};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use providers::money::Rate;
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
@@ -99,6 +99,13 @@ impl Exact {
         Decimal::try_from_i128_with_scale(picos, PLACES)
             .unwrap_or(if picos < 0 { Decimal::MIN } else { Decimal::MAX })
             .normalize()
+    }
+
+    /// How long it lasts at a rate: the first whole millisecond by which it is spent. `None` for ever.
+    pub fn lasts(self, rate: Rate) -> Option<SignedDuration> {
+        let picos = i128::from(rate.picos());
+        let ms = (self.0.max(0) + picos.max(1) - 1) / picos.max(1);
+        (picos > 0).then(|| i64::try_from(ms).ok().map(SignedDuration::from_millis))?
     }
 
     pub fn is_zero(self) -> bool {

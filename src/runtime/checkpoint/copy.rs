@@ -14,6 +14,7 @@ use super::survey::{first, refused};
 use super::{Work, blocking, rsync};
 use crate::rules::checkpoint::listing::{Listing, RemoteFile, RemotePath};
 use crate::rules::checkpoint::manifest::without_a_place;
+use crate::rules::checkpoint::rsync::is_of_no_use;
 use crate::rules::checkpoint::{Trouble, script};
 
 /// Larger files come one at a time.
@@ -39,7 +40,10 @@ impl Work {
         let brought = if missing.files.is_empty() {
             Ok(())
         } else if by_rsync && rsync::is_here().await {
-            self.bring_by_rsync(&store, &missing).await
+            match self.bring_by_rsync(&store, &missing).await {
+                Err(trouble) if is_of_no_use(&trouble) => self.bring(&store, missing).await,
+                brought => brought,
+            }
         } else {
             self.bring(&store, missing).await
         };

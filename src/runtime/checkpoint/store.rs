@@ -62,7 +62,7 @@ pub(super) fn copy_flags() -> OFlags {
     OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC
 }
 
-fn folder_flags() -> OFlags {
+pub(super) fn folder_flags() -> OFlags {
     copy_flags() | OFlags::NOFOLLOW
 }
 

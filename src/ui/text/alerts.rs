@@ -29,11 +29,11 @@ pub struct Sentence {
 }
 
 impl Sentence {
-    fn new(subject: impl Into<String>, says: impl Into<String>) -> Self {
+    pub(super) fn new(subject: impl Into<String>, says: impl Into<String>) -> Self {
         Sentence { subject: subject.into(), says: says.into(), more: Vec::new() }
     }
 
-    fn and(mut self, joint: &str, more: Option<String>) -> Self {
+    pub(super) fn and(mut self, joint: &str, more: Option<String>) -> Self {
         self.more.extend(more.map(|more| format!("{joint}{more}")));
         self
     }
@@ -71,7 +71,7 @@ impl Telling<'_> {
         }
     }
 
-    fn moment(&self, at: Timestamp) -> String {
+    pub(super) fn moment(&self, at: Timestamp) -> String {
         let language = self.look.language;
         match self.now {
             Some(now) => format::moment(at, now, self.zone, language),
@@ -92,7 +92,7 @@ impl Telling<'_> {
         format::rates(rates, self.first, self.look)
     }
 
-    fn sums(&self, sums: &[Money]) -> Option<String> {
+    pub(super) fn sums(&self, sums: &[Money]) -> Option<String> {
         let told: Vec<String> = sums.iter().map(|money| format::money(*money, self.look.glyphs)).collect();
         (!told.is_empty()).then(|| told.join(" + "))
     }
@@ -218,11 +218,22 @@ impl Telling<'_> {
             Matter::HostKey { name, .. } => {
                 Sentence::new(name, " has another host key than before").and("; ", Some("nothing is sent to it".into()))
             }
+            Matter::CopyOverdue { name, copied_at, every, why, .. } => {
+                let says = match copied_at.map(|at| (self.moment(at), self.span(at))) {
+                    Some((_, Some(span))) => format!(": last verified copy {span} ago"),
+                    Some((moment, None)) => format!(": last verified copy of {moment}"),
+                    None => " has no verified copy".to_owned(),
+                };
+                let due = format!("due every {}", format::span(*every, Language::English));
+                let why = why.as_ref().map(|trouble| Language::English.save_trouble(trouble));
+                Sentence::new(name, says).and(", ", Some(due)).and("; ", why)
+            }
             Matter::Unexplained { account, amount, since } => {
                 let money = format::money(*amount, self.look.glyphs);
                 let says = format!(" lost {money} more than was charged since {}", self.moment(*since));
                 Sentence::new((self.title)(account), says)
             }
+            Matter::Lease { name, what, why, since, cost, .. } => self.of_lease(name, *what, why, *since, cost),
             Matter::Channel { name, why } => Sentence::new(format!("channel {name}"), format!(" does not work: {why}")),
         }
     }
@@ -326,11 +337,22 @@ impl Telling<'_> {
             Matter::HostKey { name, .. } => {
                 Sentence::new(name, " 的主机密钥变了").and("；", Some("不再向它发送任何内容".into()))
             }
+            Matter::CopyOverdue { name, copied_at, every, why, .. } => {
+                let says = match copied_at.map(|at| (self.moment(at), self.span(at))) {
+                    Some((_, Some(span))) => format!("：最近一次验证过的副本在 {span}前"),
+                    Some((moment, None)) => format!("：最近一次验证过的副本是 {moment} 的"),
+                    None => " 还没有验证过的副本".to_owned(),
+                };
+                let due = format!("应每 {} 一份", format::span(*every, Language::Chinese));
+                let why = why.as_ref().map(|trouble| Language::Chinese.save_trouble(trouble));
+                Sentence::new(name, says).and("，", Some(due)).and("；", why)
+            }
             Matter::Unexplained { account, amount, since } => {
                 let money = format::money(*amount, self.look.glyphs);
                 let says = format!(" 自 {} 起比已知费用多扣 {money}", self.moment(*since));
                 Sentence::new((self.title)(account), says)
             }
+            Matter::Lease { name, what, why, since, cost, .. } => self.of_lease(name, *what, why, *since, cost),
             Matter::Channel { name, why } => Sentence::new(format!("通知渠道 {name}"), format!(" 发送失败：{why}")),
         }
     }

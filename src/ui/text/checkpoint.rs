@@ -40,7 +40,7 @@ impl Language {
                 format!("{files} 个文件两端不一致：{first}"),
             ],
             Trouble::NoRoom { need, free } => {
-                let (need, free) = (format::gib(*need), format::gib(*free));
+                let (need, free) = (format::bytes(*need), format::bytes(*free));
                 [format!("no room here: {need} needed, {free} free"), format!("本机空间不足：需要 {need}，剩余 {free}")]
             }
             Trouble::Local(why) => [format!("it cannot be written here: {why}"), format!("无法写入本机：{why}")],

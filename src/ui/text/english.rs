@@ -117,7 +117,7 @@ pub fn word(word: Word) -> &'static str {
         Word::LastSaved => "last saved",
         Word::LoggedIn => "logged in",
         Word::Nobody => "nobody",
-        Word::SavesPaths => "saves",
+        Word::SavesPaths => "paths",
         Word::Meanwhile => "meanwhile",
         Word::PlanUse => "use",
         Word::PlanMind => "mind",
@@ -421,7 +421,7 @@ pub fn phrase(phrase: &Phrase) -> String {
             format!(
                 "{}, {rate} in all, {by_then} by {at}.{}",
                 many(count, "instance goes on costing", "instances go on costing"),
-                if alone { " Nobody watches unless another rentop runs, `rentop watch` for instance." } else { "" }
+                if alone { " Nobody watches unless another rentop runs. `rentop watch` would." } else { "" }
             )
         }
         Phrase::Marked { count } => format!("{count} marked"),
@@ -632,6 +632,7 @@ pub fn message(message: &Msg, look: &Look, first: Currency) -> String {
         Msg::AlertsSeen { count } => return format!("{count} seen: they are not told again"),
         Msg::Snoozed { clock, .. } => return format!("told again at {clock}, if it is still so"),
         Msg::AlertAnswered => "nothing is left to say to it: it is seen, or over",
+        Msg::Lease { name, what, note } => return super::Language::English.lease_news(name, *what, note),
         Msg::NoAlertHere => "no alert here",
         Msg::NotOfThisAlert => "this is about no instance and no storage item; enter goes there",
         Msg::NothingIdleNow => "nothing is known to be idle",

@@ -190,9 +190,9 @@ fn english(of: &OfSaving) -> String {
             format!("last time {bytes}{took}{costs}")
         }
         OfSaving::CannotFirst { why } => format!("saving first is not possible: {why}"),
-        OfSaving::Without { action, count: 1 } => format!("{} without saving: asks for its name", action.word()),
+        OfSaving::Without { action, count: 1 } => format!("{} without saving: asks for its name first", action.word()),
         OfSaving::Without { action, count } => {
-            format!("{} {count} without saving: asks for a typed word", action.word())
+            format!("{} {count} without saving: asks for a typed word first", action.word())
         }
         OfSaving::StopsAtLeave { count } => {
             format!(
@@ -232,8 +232,8 @@ fn chinese(of: &OfSaving) -> String {
         OfSaving::TriedAgain { seconds } => format!("{seconds} 秒后重试"),
         OfSaving::Meanwhile { rate, so_far, more: None } => format!("{rate}，开始至今 {so_far}"),
         OfSaving::Meanwhile { rate, so_far, more: Some(more) } => format!("{rate}，开始至今 {so_far}，约还需 {more}"),
-        OfSaving::Last { age, bytes, files } => format!("{age}前，{files} 个文件共 {bytes}"),
-        OfSaving::Made { bytes, files } => format!("已保存 {files} 个文件，共 {bytes}"),
+        OfSaving::Last { age, bytes, files } => format!("{age}前，{bytes}，{files} 个文件"),
+        OfSaving::Made { bytes, files } => format!("已保存 {bytes}，{files} 个文件"),
         OfSaving::NotIn { files } => format!("{files} 个文件正在写入，未包括在内"),
         OfSaving::Paths { recipe } => {
             let paths = recipe.paths.join("、");

@@ -6,6 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use providers::model::{AccountName, Attachment, Component, Instance, Market, Phase, ResourceId, StorageItem};
 use providers::money::Money;
 
+use super::super::copies::{self, Wanted};
 use super::{account_of, is_heard, is_told, name_of, since};
 use crate::app::gauges::Alarm;
 use crate::app::state::World;
@@ -16,11 +17,16 @@ use crate::rules::usage::{Gauge, Mismatch, Verdict};
 
 /// Who stops a machine means to end its bill: that it goes on in full is told this soon.
 const STILL_IN_FULL: SignedDuration = SignedDuration::from_mins(10);
+/// So long whoever comes back, from a sleep for instance, has to make the copies that are due before it is told that
+/// they are.
+const CATCHES_UP: SignedDuration = SignedDuration::from_mins(10);
 
 /// What was found so far, and what of it the storage is judged by.
 struct Walk<'a> {
     world: &'a World,
     now: Timestamp,
+    /// Copies are made on a schedule, of some.
+    copies: bool,
     mounted: BTreeSet<(&'a AccountName, &'a ResourceId)>,
 }
 
@@ -28,7 +34,8 @@ struct Walk<'a> {
 pub fn look(world: &World, now: Timestamp, found: &mut Vec<Finding>) {
     let heard: BTreeMap<&AccountName, bool> =
         world.fleet.accounts.iter().map(|account| (&account.name, is_heard(world, account, now))).collect();
-    let mut walk = Walk { world, now, mounted: BTreeSet::new() };
+    let copies = world.recipes.iter().any(|rule| rule.every.is_some());
+    let mut walk = Walk { world, now, copies, mounted: BTreeSet::new() };
     let (mut account, mut is_heard) = (None, false);
     // Rows are far apart in memory: gauges and rows are in the same order, so that none is searched for.
     let mut gauges = world.gauges.iter().peekable();
@@ -63,6 +70,9 @@ impl Walk<'_> {
         found.extend(self.ending(known, account));
         if known.row.is_resting() {
             found.extend(self.stopped(known));
+        }
+        if self.copies && known.row.phase == Phase::Running {
+            found.extend(self.copy_overdue(known, account));
         }
         let Some(gauge) = gauge.filter(|_| known.row.phase == Phase::Running) else { return };
         if gauge.idleness.verdict == Verdict::Idle {
@@ -131,6 +141,20 @@ impl Walk<'_> {
         (at.duration_since(self.now) <= limit).then(|| {
             Finding::now(Matter::Ending { identity: known.identity.clone(), name: name_of(known), at, deleted })
         })
+    }
+
+    fn copy_overdue(&self, known: &Known<Instance>, account: &Account) -> Option<Finding> {
+        let Wanted { every, .. } = copies::wanted(self.world, account, known, self.now)?;
+        let copied_at = self.world.saved.get(&known.identity).map(|saved| saved.proof.at);
+        // While it did not run there was nothing to copy.
+        let since = copied_at.into_iter().chain([copies::runs_since(self.world, known)]).max()?;
+        if self.now.duration_since(since) <= every.saturating_mul(2) {
+            return None;
+        }
+        let why = copies::Tries::of(self.world, &known.identity).trouble;
+        let matter =
+            Matter::CopyOverdue { identity: known.identity.clone(), name: name_of(known), copied_at, every, why };
+        Some(Finding::after(matter, CATCHES_UP))
     }
 
     fn cards(&self, known: &Known<Instance>, gauge: &Gauge) -> Option<Finding> {
