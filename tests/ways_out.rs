@@ -40,6 +40,7 @@ mod program {
     use rentop::runtime::channels::Channels;
     use rentop::runtime::checkpoint::Copies;
     use rentop::runtime::effects::Performer;
+    use rentop::runtime::jobs::Jobs;
     use rentop::runtime::keeper::Keeper;
     use rentop::runtime::screen::{self, Ended, Given};
     use rentop::runtime::streams::Streams;
@@ -71,6 +72,7 @@ mod program {
             accounts: Accounts::new([]),
             keeper,
             copies: Copies::new(&streams, outbox.clone()),
+            jobs: Jobs::new(&streams, outbox.clone()),
             streams,
             channels: Channels::new(&Config::default(), Language::English, false, outbox.clone()),
             outbox,
