@@ -20,6 +20,7 @@ use rentop::runtime::accounts::Accounts;
 use rentop::runtime::channels::Channels;
 use rentop::runtime::checkpoint::Copies;
 use rentop::runtime::effects::Performer;
+use rentop::runtime::jobs::Jobs;
 use rentop::runtime::keeper::Keeper;
 use rentop::runtime::streams::Streams;
 use rentop::runtime::{Inbox, wait_until};
@@ -77,6 +78,7 @@ impl Drive {
             accounts: Accounts::new([config]),
             keeper,
             copies: Copies::new(&streams, outbox.clone()),
+            jobs: Jobs::new(&streams, outbox.clone()),
             streams,
             channels: Channels::new(
                 &rentop::config::Config::default(),
