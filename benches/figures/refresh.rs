@@ -18,6 +18,7 @@ use rentop::runtime::channels::Channels;
 use rentop::runtime::checkpoint::Copies;
 use rentop::runtime::effects::Performer;
 use rentop::runtime::errand::Errand;
+use rentop::runtime::jobs::Jobs;
 use rentop::runtime::keeper::Keeper;
 use rentop::runtime::streams::Streams;
 use rentop::runtime::{Inbox, clock};
@@ -177,6 +178,7 @@ fn errand(folder: &std::path::Path, served: &[Served]) -> Errand {
         accounts: Accounts::new(configs),
         keeper,
         copies: Copies::new(&streams, outbox.clone()),
+        jobs: Jobs::new(&streams, outbox.clone()),
         streams,
         channels: Channels::new(&Config::default(), Language::English, false, outbox.clone()),
         outbox,
