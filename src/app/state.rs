@@ -15,6 +15,7 @@ use super::budget_form::BudgetForm;
 use super::columns::{ColumnChoice, Columns};
 use super::figure::Figure;
 use super::gauges::Gauges;
+use super::idle::IdleList;
 use super::keymap::{Bindings, Place};
 use super::layout::{Frame, SMALLEST, TROUBLE_LINES};
 use super::listing::{Line, Listing};
@@ -487,6 +488,8 @@ pub enum Modal {
     Budget(Box<BudgetForm>),
     /// What of a machine is to be brought to safety.
     Save(Box<SaveForm>),
+    /// All that is idle, and what can be done with it.
+    Idle(Box<IdleList>),
     /// Leaving while actions are under way.
     Leave,
 }
@@ -612,6 +615,8 @@ pub enum Listener {
     SaveForm,
     /// One of its fields.
     SaveField,
+    /// All that is idle.
+    Idle,
     Leave,
 }
 
@@ -656,6 +661,7 @@ impl View {
             Some(Modal::Budget(_)) => Listener::BudgetForm,
             Some(Modal::Save(form)) if matches!(form.at, At::Choice(_)) => Listener::SaveForm,
             Some(Modal::Save(_)) => Listener::SaveField,
+            Some(Modal::Idle(_)) => Listener::Idle,
             Some(Modal::Leave) => Listener::Leave,
         }
     }
