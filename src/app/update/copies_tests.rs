@@ -153,7 +153,7 @@ impl Story {
                     self.stages.push((self.now + self.takes, *job));
                 }
             }
-            Effect::StopSaving(op) => self.stages.retain(|(_, job)| job.op != op),
+            Effect::StopSaving { op, .. } => self.stages.retain(|(_, job)| job.op != op),
             Effect::Thin { .. } => self.thinned.push(effect),
             Effect::LookForCopies(last) => self.looked_for.extend(last.iter().map(|saved| saved.op)),
             Effect::Claim => self.hear(WorldEvent::Collector(Collector::Us)),
