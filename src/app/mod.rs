@@ -9,6 +9,7 @@ pub mod effect;
 pub mod event;
 pub mod figure;
 pub mod gauges;
+pub mod idle;
 pub mod keymap;
 pub mod layout;
 pub mod lease_form;

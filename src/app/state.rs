@@ -15,6 +15,7 @@ use super::budget_form::BudgetForm;
 use super::columns::{ColumnChoice, Columns};
 use super::figure::Figure;
 use super::gauges::Gauges;
+use super::idle::IdleList;
 use super::keymap::{Bindings, Place};
 use super::layout::{Frame, SMALLEST, TROUBLE_LINES};
 use super::lease_form::LeaseForm;
@@ -494,6 +495,8 @@ pub enum Modal {
     Save(Box<SaveForm>),
     /// What is to happen to an instance by itself.
     Lease(Box<LeaseForm>),
+    /// All that is idle, and what can be done with it.
+    Idle(Box<IdleList>),
     /// Leaving while actions are under way.
     Leave,
 }
@@ -620,6 +623,8 @@ pub enum Listener {
     /// One of its fields.
     SaveField,
     LeaseForm,
+    /// All that is idle.
+    Idle,
     Leave,
 }
 
@@ -666,6 +671,7 @@ impl View {
             Some(Modal::Save(form)) if matches!(form.at, At::Choice(_)) => Listener::SaveForm,
             Some(Modal::Save(_)) => Listener::SaveField,
             Some(Modal::Lease(_)) => Listener::LeaseForm,
+            Some(Modal::Idle(_)) => Listener::Idle,
             Some(Modal::Leave) => Listener::Leave,
         }
     }
