@@ -707,7 +707,7 @@ async fn a_copy_that_is_stopped_leaves_nothing_behind() {
     };
     wait_until("some of it", || length(&machine) > 9_000_000);
     let children = std::fs::read_to_string(machine.path("children")).unwrap();
-    machine.copies.stop(OpId(7));
+    machine.copies.stop(OpId(7), machine.number);
     let is_gone = |pid: &str| !Path::new("/proc").join(pid).exists();
     wait_until("the end of what ran there", || children.lines().all(is_gone));
     machine.tools(&["tail"], usual);
@@ -764,6 +764,20 @@ async fn an_rsync_that_is_cut_goes_on() {
     assert!(trouble.may_pass(), "{trouble:?}");
     machine.perform(Stage::Copy).await.unwrap();
     assert!(matches!(machine.perform(Stage::Verify).await, Ok(Told::Verified(proof)) if proof.files == 1));
+}
+
+/// Given up while its record was still on the way to the disk.
+#[tokio::test]
+async fn a_stage_that_was_given_up_before_it_began_is_not_begun() {
+    let mut machine = Machine::new();
+    machine.file("workspace/out/a", "a");
+    let calls = |machine: &Machine| machine.scripts().matches("exec sh -c 'cd /").count();
+    machine.perform(Stage::Prepare).await.unwrap();
+    let once = calls(&machine);
+    machine.copies.stop(OpId(7), 2);
+    machine.begin(Stage::Prepare);
+    machine.perform(Stage::Prepare).await.unwrap();
+    assert_eq!(calls(&machine), 2 * once);
 }
 
 /// A disk that fills up in the middle; the room that is asked for first is there. Only where a small disk can be mounted.

@@ -344,8 +344,9 @@ fn killed(seed: u64) -> Result<&'static str, String> {
         let mut screen = Terminal::start(&stage.lab, &[], 120, 30);
         screen.select("trainer");
         screen.press("R");
-        screen.wait_for("once that is verified");
-        screen.listen(Duration::from_millis(200));
+        screen.wait_for("begin: save");
+        // The same key sooner would count as held.
+        screen.listen(Duration::from_millis(900));
         screen.press("R");
         wait_until("it is begun", || action(&stage).is_some());
         wait_to_kill(&mut || false, moment, &stage, &results);

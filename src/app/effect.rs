@@ -37,8 +37,11 @@ pub enum Effect {
         entry: Box<Operation>,
         then: Option<Then>,
     },
-    /// Whatever is done of this action's checkpoint ends.
-    StopSaving(OpId),
+    /// The stage of this number of an action's checkpoint ends, or is not begun.
+    StopSaving {
+        op: OpId,
+        number: u64,
+    },
     /// Delete the copies of a machine by this recipe that make room for later ones; a day is one of the zone.
     Thin {
         identity: Identity,

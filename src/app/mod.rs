@@ -10,6 +10,7 @@ pub mod event;
 pub mod figure;
 pub mod gauges;
 pub mod guarding;
+pub mod idle;
 pub mod keymap;
 pub mod layout;
 pub mod lease_form;

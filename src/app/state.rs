@@ -16,6 +16,7 @@ use super::columns::{ColumnChoice, Columns};
 use super::figure::Figure;
 use super::gauges::Gauges;
 use super::guarding::Guarding;
+use super::idle::IdleList;
 use super::keymap::{Bindings, Place};
 use super::layout::{Frame, SMALLEST, TROUBLE_LINES};
 use super::lease_form::LeaseForm;
@@ -498,6 +499,8 @@ pub enum Modal {
     Save(Box<SaveForm>),
     /// What is to happen to an instance by itself.
     Lease(Box<LeaseForm>),
+    /// All that is idle, and what can be done with it.
+    Idle(Box<IdleList>),
     /// Leaving while actions are under way.
     Leave,
 }
@@ -624,6 +627,8 @@ pub enum Listener {
     /// One of its fields.
     SaveField,
     LeaseForm,
+    /// All that is idle.
+    Idle,
     Leave,
 }
 
@@ -670,6 +675,7 @@ impl View {
             Some(Modal::Save(form)) if matches!(form.at, At::Choice(_)) => Listener::SaveForm,
             Some(Modal::Save(_)) => Listener::SaveField,
             Some(Modal::Lease(_)) => Listener::LeaseForm,
+            Some(Modal::Idle(_)) => Listener::Idle,
             Some(Modal::Leave) => Listener::Leave,
         }
     }

@@ -176,7 +176,7 @@ fn part(text: &str) -> String {
     while part.len() > 120 {
         part.pop();
     }
-    part.strip_prefix('.').map_or(part.clone(), |rest| format!("_{rest}"))
+    part.strip_prefix('.').map(|rest| format!("_{rest}")).unwrap_or(part)
 }
 
 /// Whether a machine in this phase may be copied from. Where nobody knows, a try does no harm.

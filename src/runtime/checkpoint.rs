@@ -37,7 +37,7 @@ use crate::rules::streams;
 /// All stages that are under way, one an action.
 #[derive(Clone)]
 pub struct Copies {
-    under_way: Arc<Mutex<BTreeMap<OpId, AbortHandle>>>,
+    under_way: Arc<Mutex<UnderWay>>,
     /// What one stage found, for the next. Where it is not there it is found anew.
     found: Arc<Mutex<BTreeMap<OpId, Listing>>>,
     awake: Arc<Mutex<Weak<Awake>>>,
@@ -65,19 +65,24 @@ impl Copies {
         Box::new(move || copies.start(job, &runtime))
     }
 
-    /// Ends what is done for an action.
-    pub fn stop(&self, op: OpId) {
-        self.lock().remove(&op).iter().for_each(AbortHandle::abort);
+    /// Ends the stage of this number of an action. One that is still on its way to the disk is not begun any more.
+    pub fn stop(&self, op: OpId, number: u64) {
+        let mut under_way = self.lock();
+        under_way.given_up.insert(op, number);
+        under_way.tasks.remove(&op).iter().for_each(AbortHandle::abort);
     }
 
     /// Begins a stage, in place of the one that is under way for the same action.
     pub fn start(&self, job: Job, runtime: &tokio::runtime::Handle) {
         let op = job.op;
         let copies = self.clone();
-        let task = runtime.spawn(async move { copies.tell_of(job).await });
         let mut under_way = self.lock();
-        under_way.retain(|_, task| !task.is_finished());
-        under_way.insert(op, task.abort_handle()).iter().for_each(AbortHandle::abort);
+        if under_way.given_up.get(&op).is_some_and(|number| job.number <= *number) {
+            return;
+        }
+        let task = runtime.spawn(async move { copies.tell_of(job).await });
+        under_way.tasks.retain(|_, task| !task.is_finished());
+        under_way.tasks.insert(op, task.abort_handle()).iter().for_each(AbortHandle::abort);
     }
 
     async fn tell_of(&self, job: Job) {
@@ -121,9 +126,16 @@ impl Copies {
         })
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<OpId, AbortHandle>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, UnderWay> {
         self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+#[derive(Default)]
+struct UnderWay {
+    tasks: BTreeMap<OpId, AbortHandle>,
+    /// The last stage of an action that nobody wants any more.
+    given_up: BTreeMap<OpId, u64>,
 }
 
 /// One stage, and what it takes to do it.

@@ -55,7 +55,7 @@ impl Performer {
                 });
                 self.keeper.record(entry, then);
             }
-            Effect::StopSaving(op) => self.copies.stop(op),
+            Effect::StopSaving { op, number } => self.copies.stop(op, number),
             Effect::Thin { identity, recipe, keep, zone } => {
                 checkpoint::thin(self.keeper.shelf(), identity, recipe, keep, zone);
             }

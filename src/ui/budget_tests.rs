@@ -21,6 +21,7 @@ use crate::app::spending::SpentTotals;
 use crate::app::state::Modal;
 use crate::rules::alerts::{Finding, Kind, Matter};
 use crate::rules::budgets::{Budget, Cycle, FORECAST, Quantity, Scope, Standing, THRESHOLDS, Term, Unit};
+use crate::rules::checkpoint::Trouble;
 use crate::rules::lease::{Instead, LeaseId, What, Why};
 use crate::rules::matcher::Glob;
 use crate::rules::plan::Hindrance;
@@ -338,6 +339,20 @@ fn all() -> Vec<Matter> {
         Matter::Cards { identity: identity(), name: name(), rented: 8, seen: Some(7), why: None },
         Matter::Cards { identity: identity(), name: name(), rented: 8, seen: None, why: Some("Xid 79".to_owned()) },
         Matter::HostKey { identity: identity(), name: name() },
+        Matter::CopyOverdue {
+            identity: identity(),
+            name: name(),
+            copied_at: Some(at("08:20:00")),
+            every: SignedDuration::from_mins(30),
+            why: Some(Trouble::NoAddress),
+        },
+        Matter::CopyOverdue {
+            identity: identity(),
+            name: name(),
+            copied_at: None,
+            every: SignedDuration::from_mins(30),
+            why: None,
+        },
         Matter::Unexplained {
             account: "team".into(),
             amount: Money::new(dec("12.3"), Currency::USD),

@@ -15,6 +15,7 @@ pub mod format;
 pub mod glyphs;
 mod header;
 mod help;
+mod idle;
 mod into;
 mod language;
 mod lease;
@@ -157,6 +158,7 @@ fn screen(paint: &mut Paint, area: Rect, state: &State, now: Timestamp) -> Drawn
         Some(Modal::Budget(form)) => return typing(budgets::paint_form(paint, &scene, room, form)),
         Some(Modal::Save(form)) => return typing(save_form::paint(paint, &scene, room, form)),
         Some(Modal::Lease(form)) => return typing(lease::paint(paint, &scene, room, form)),
+        Some(Modal::Idle(list)) => return reading(idle::paint(paint, &scene, room, list)),
         Some(Modal::Leave) => leave::paint(paint, &scene, room),
     }
     Drawn::default()

@@ -168,6 +168,6 @@ async fn a_copy_that_is_stopped_ends_there_as_well() {
     copier.perform(Stage::Prepare, &server).await.unwrap();
     copier.begin(Stage::Copy, &server);
     wait_until("some of it", || copier.incoming() > 1_000_000);
-    copier.copies.stop(OP);
+    copier.copies.stop(OP, copier.number);
     wait_until("the end of all that ran there", || server.commands().is_empty());
 }

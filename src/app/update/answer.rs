@@ -2,14 +2,15 @@
 //! idle.
 
 use jiff::{SignedDuration, Timestamp};
-use providers::model::{AccountName, Action as Deed, Identity, ResourceKind};
+use providers::model::{AccountName, Action as Deed, ResourceKind};
 
-use super::deeds::{Asked, Asking, make_plan, propose_for};
+use super::deeds::{Asking, propose_for};
 use super::view::{intend, problem_window, say, show};
 use super::{reach, rebuild, windows};
 use crate::app::action::{Action, Code, Key};
 use crate::app::effect::Effect;
 use crate::app::event::Intent;
+use crate::app::idle::IdleList;
 use crate::app::listing::Line;
 use crate::app::message::Msg;
 use crate::app::rows::GroupKey;
@@ -168,19 +169,45 @@ fn end(state: &mut State, alert: &Alert, deed: Deed, now: Timestamp) -> Vec<Effe
     propose_for(state, deed, asked, Asking::One, SaveFirst::Nothing, now)
 }
 
-/// The plan to stop all that is idle, or where nothing can be stopped to save and release it: it only opens it.
+/// The list of all that is idle, and what can be done with it.
 pub(super) fn all_idle(state: &mut State, now: Timestamp) -> Vec<Effect> {
-    let idle: Vec<Identity> = state.world.fleet.idle.iter().cloned().collect();
-    if idle.is_empty() {
-        say(&mut state.view, Msg::NothingIdleNow, now);
-        return vec![];
+    match IdleList::of(&state.world, now) {
+        Some(list) => state.view.modals.push(Modal::Idle(Box::new(list))),
+        None => say(&mut state.view, Msg::NothingIdleNow, now),
     }
-    let stop = Asked { action: Deed::Stop, save: &SaveFirst::Nothing, bulk: true };
-    let release = Asked { action: Deed::Release, save: &SaveFirst::ByConfig, bulk: true };
-    let has_targets = |asked| !make_plan(state, asked, &idle, now).targets.is_empty();
-    match has_targets(stop) || !has_targets(release) {
-        true => propose_for(state, Deed::Stop, idle, Asking::All, SaveFirst::Nothing, now),
-        false => propose_for(state, Deed::Release, idle, Asking::All, SaveFirst::ByConfig, now),
+    vec![]
+}
+
+pub(super) fn in_idle(state: &mut State, key: Key, now: Timestamp) -> Vec<Effect> {
+    let meaning = state.view.fixed.keys.action_in_plan(key);
+    let Some(Modal::Idle(list)) = state.view.modals.last() else { return vec![] };
+    let (plan, save) = match meaning {
+        Some(Action::StopOrStart) => (&list.stop, SaveFirst::Nothing),
+        Some(Action::SaveAndEnd) => (&list.save, SaveFirst::ByConfig),
+        Some(Action::Back) => {
+            state.view.modals.pop();
+            return vec![];
+        }
+        Some(Action::Down | Action::Up) => {
+            windows::scroll_text(state, if meaning == Some(Action::Down) { 1 } else { -1 });
+            return vec![];
+        }
+        _ => return vec![],
+    };
+    let (deed, asked) = (plan.action, list.asked());
+    if !plan.targets.is_empty() {
+        state.view.modals.pop();
+    }
+    propose_for(state, deed, asked, Asking::All, save, now)
+}
+
+/// The open list becomes that of the world as it is.
+pub(super) fn review_idle(state: &mut State, now: Timestamp) {
+    let fresh = IdleList::of(&state.world, now);
+    let Some(Modal::Idle(list)) = state.view.modals.last_mut() else { return };
+    match fresh {
+        Some(fresh) => **list = IdleList { scroll: list.scroll, ..fresh },
+        None => drop(state.view.modals.pop()),
     }
 }
 

@@ -210,3 +210,7 @@ pub(super) fn missing(world: &mut World, identity: &Identity, op: OpId, earlier:
         world.saved.extend(earlier.map(|saved| (identity.clone(), saved)));
     }
 }
+
+#[cfg(test)]
+#[path = "copies_tests.rs"]
+mod tests;

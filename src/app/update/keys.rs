@@ -58,6 +58,7 @@ pub(super) fn pressed(state: &mut State, key: Pressed, now: Timestamp) -> Vec<Ef
         Listener::BudgetForm => budget_form::in_form(state, key, now),
         Listener::SaveForm | Listener::SaveField => save_form::in_form(state, key, now),
         Listener::LeaseForm => lease_form::in_form(state, key, now),
+        Listener::Idle => answer::in_idle(state, key, now),
         Listener::Leave => match state.view.fixed.keys.action_in(state.view.tab, key) {
             Some(Action::Quit) => leave_now(state, now),
             _ => {
@@ -87,7 +88,7 @@ fn is_held(view: &View, listener: Listener, key: Pressed, now: Timestamp) -> boo
     let elsewhere = last.is_some() && view.last_press.is_some_and(|press| press.heard_by != listener);
     let keys = &view.fixed.keys;
     let action = match listener {
-        Listener::Plan => keys.action_in_plan(key),
+        Listener::Plan | Listener::Idle => keys.action_in_plan(key),
         Listener::AlertsPopup => keys.action_in_popup(key),
         _ if listener.is_text_field() => None,
         _ => keys.action_in(view.tab, key),
@@ -105,7 +106,9 @@ fn is_held(view: &View, listener: Listener, key: Pressed, now: Timestamp) -> boo
     let waits = begins || listener == Listener::Leave || action.is_some_and(Action::toggles);
     // Only the first repeat comes late: what comes late once more was pressed. A plan's other keys are pressed twice on
     // purpose, and their second press begins nothing.
-    let first = elsewhere && listener != Listener::Plan && !view.last_press.is_some_and(|press| press.repeated);
+    // The key that asks for a checkpoint first begins it as well.
+    let twice = listener == Listener::Plan && action != Some(Action::SaveAndEnd);
+    let first = elsewhere && !twice && !view.last_press.is_some_and(|press| press.repeated);
     now.duration_since(at) < if waits || first { FIRST_REPEAT } else { HELD }
 }
 

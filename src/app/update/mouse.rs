@@ -38,7 +38,7 @@ fn wheel(state: &mut State, by: i32) {
             state.view.list_mut().touched = true;
             step(&mut state.view, by as isize);
         }
-        Listener::Text | Listener::Machine => scroll_text(state, by),
+        Listener::Text | Listener::Machine | Listener::Idle => scroll_text(state, by),
         Listener::Figure => {
             let height = state.view.height;
             if let Some(Modal::Figure(figure)) = state.view.modals.last_mut() {

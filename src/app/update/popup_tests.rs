@@ -2,7 +2,7 @@
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
-use providers::model::{DataKind, Effect as Deed, Instance, Offer, Offers, Phase, Refusal};
+use providers::model::{Action, DataKind, Effect as Deed, Instance, Offer, Offers, Phase, Refusal, SshEndpoint};
 use providers::provider::{Part, Poll, Reading};
 use rstest::rstest;
 
@@ -10,13 +10,17 @@ use super::{next_wake, take, update};
 use crate::app::action::{Code, Key, Mouse, MouseKind};
 use crate::app::effect::Effect;
 use crate::app::event::{Event, Intent, ViewEvent, WorldEvent};
+use crate::app::idle::IdleList;
 use crate::app::listing::Line;
 use crate::app::message::Msg;
 use crate::app::state::{AlertsPopup, Fixed, Listener, Modal, OfferedAccount, Question, State, Tab, View, World};
 use crate::rules::alerts::{Awake, Finding, Matter, Stage, Topic};
+use crate::rules::budgets::Scope;
+use crate::rules::checkpoint::{KeepRule, Method, QUIET, Recipe, RecipeRule};
 use crate::rules::fleet::Account;
+use crate::rules::matcher::Glob;
 use crate::rules::memory::{Collector, Memory};
-use crate::rules::plan::Hindrance;
+use crate::rules::plan::{Confirmation, Hindrance};
 use crate::rules::samples::{at, disk, identity, instance, usd};
 use crate::rules::settings::{Rules, Setting};
 
@@ -128,6 +132,13 @@ impl Story {
 
     fn stage(&self, id: &str) -> Stage {
         self.state.world.alerting.alerts.get(&idle(id, "1").topic()).unwrap().stage
+    }
+
+    fn idle_list(&self) -> Option<&IdleList> {
+        match self.state.view.modals.last() {
+            Some(Modal::Idle(list)) => Some(list),
+            _ => None,
+        }
     }
 
     fn plan(&self) -> Option<&Question> {
@@ -424,9 +435,9 @@ fn a_paste_and_a_click_answer_nothing() {
     }
 }
 
-/// The list of all idle ones: only a plan, and whoever is left out is named.
+/// The list of all idle ones leads to plans only, and whoever is left out is named.
 #[test]
-fn all_idle_opens_a_plan_and_begins_nothing() {
+fn all_idle_opens_a_list_and_begins_nothing() {
     let mut story = Story::begin();
     story.press('I');
     assert_eq!(story.state.view.message.as_ref().map(|shown| &shown.message), Some(&Msg::NothingIdleNow));
@@ -434,11 +445,19 @@ fn all_idle_opens_a_plan_and_begins_nothing() {
     let protect = Setting { protected: Some(true), ..Setting::default() };
     story.world(WorldEvent::Intent(Intent::Set { identity: identity("team", "b"), setting: protect }));
     story.wait(1000).press('I');
+    let list = story.idle_list().expect("the list is open");
+    let each: Vec<_> =
+        list.each().iter().map(|ways| (ways.name.to_owned(), ways.stop.is_ok(), ways.left_alone().is_some())).collect();
+    let named = |name: &str, stops, alone| (name.to_owned(), stops, alone);
+    assert_eq!(each, [named("a-name", true, false), named("c-name", false, false), named("b-name", false, true)]);
+    story.wait(1000).press('y').wait(1000).key(Key::plain(Code::Enter));
+    assert_eq!((story.under_way(), story.idle_list().is_some()), (0, true), "a list answers no question");
+    story.wait(1000).press('s');
     let question = story.plan().expect("a plan is open");
     assert_eq!(question.plan.targets.iter().map(|target| target.name.as_str()).collect::<Vec<_>>(), ["a-name"]);
     let left: Vec<_> = question.plan.left_out.iter().map(|(_, name, why)| (name.as_str(), why.clone())).collect();
     let refused = Hindrance::Provider(Refusal::NotOffered);
-    assert_eq!(left, [("b-name", Hindrance::Protected), ("c-name", refused)]);
+    assert_eq!(left, [("c-name", refused), ("b-name", Hindrance::Protected)]);
     assert_eq!(story.under_way(), 0);
     story.wait(1000).key(Key::plain(Code::Enter));
     assert_eq!(story.under_way(), 0);
@@ -453,10 +472,42 @@ fn a_single_idle_one_that_is_protected_is_left_alone() {
     story.state.world.fleet.idle.insert(identity("team", "b"));
     let protect = Setting { protected: Some(true), ..Setting::default() };
     story.world(WorldEvent::Intent(Intent::Set { identity: identity("team", "b"), setting: protect }));
-    story.wait(1000).press('I');
-    assert!(story.plan().is_none());
+    story.wait(1000).press('I').wait(1000).press('s');
+    assert!(story.plan().is_none() && story.idle_list().is_some());
     let message = story.state.view.message.as_ref().map(|shown| &shown.message);
     assert!(matches!(message, Some(Msg::LeftOut { hindrance: Hindrance::Protected, .. })), "{message:?}");
+}
+
+/// What can be saved is released after that, and what cannot is left and named.
+#[test]
+fn all_idle_are_saved_and_released_by_what_the_config_says() {
+    let mut story = Story::begin();
+    story.state.world.fleet.idle.extend(["a", "b", "c"].map(|id| identity("team", id)));
+    for id in ["a", "b"] {
+        let known = story.state.world.fleet.instances.get_mut(&identity("team", id)).unwrap();
+        known.row.ssh = SshEndpoint::new("root", "203.0.113.7", 22, true);
+    }
+    let to = Method::Copy { to: "/home/ana/checkpoints".to_owned() };
+    let paths = vec!["/workspace/out".to_owned()];
+    let recipe = Recipe { name: "default".to_owned(), paths, method: to, prepare: None, quiet: QUIET };
+    let rule = |glob: &str| {
+        let scope = Scope { instance: Some(Glob::new(glob)), ..Scope::default() };
+        RecipeRule { recipe: recipe.clone(), scope, every: None, keep: KeepRule::default() }
+    };
+    story.state.world.recipes = vec![rule("a-*"), rule("c-*")];
+    story.wait(1000).press('I').wait(1000).press('R');
+    let question = story.plan().expect("a plan is open");
+    let planned: Vec<_> =
+        question.plan.targets.iter().map(|target| (target.name.as_str(), target.recipe.as_ref())).collect();
+    assert_eq!((question.plan.action, planned), (Action::Release, vec![("a-name", Some(&recipe))]));
+    let left: Vec<_> = question.plan.left_out.iter().map(|(_, name, why)| (name.as_str(), why.clone())).collect();
+    assert_eq!(left, [("b-name", Hindrance::NoRecipe), ("c-name", Hindrance::NoAddress)]);
+    assert_eq!((&question.plan.confirmation, story.under_way()), (&Confirmation::Save, 0));
+    // The key that opened it is being held: that begins nothing.
+    story.wait(500).press('R').wait(30).press('R').wait(30).press('R');
+    assert_eq!(story.under_way(), 0);
+    story.wait(1000).press('R');
+    assert_eq!(story.under_way(), 1);
 }
 
 /// A row that an alert is about is counted once, and no more when somebody has seen that.

@@ -118,7 +118,11 @@ pub(super) fn in_name_field(state: &mut State, key: Key, now: Timestamp) -> Vec<
 /// Looks whether an open question still asks what it asked: rows re-sort, vanish and change under it. When it
 /// does not, it is asked anew.
 pub(super) fn review_question(state: &mut State, now: Timestamp) {
-    let Some(Modal::Plan(question)) = state.view.modals.last() else { return };
+    let question = match state.view.modals.last() {
+        Some(Modal::Plan(question)) => question,
+        Some(Modal::Idle(_)) => return super::answer::review_idle(state, now),
+        _ => return,
+    };
     let asked = Asked { action: question.plan.action, save: &question.save, bulk: question.bulk };
     let fresh = make_plan(state, asked, &question.asked, now);
     let Some(question) = self::question(state) else { return };
@@ -451,17 +455,22 @@ pub(super) fn in_text(state: &mut State, key: Key) -> Vec<Effect> {
 /// and a scroll beyond it would have to be taken back before anything moves again.
 pub fn painted(state: &mut State, text_top: Option<u16>) {
     let Some(top) = text_top else { return };
-    if let Some(Modal::Help { scroll } | Modal::Problem { scroll, .. } | Modal::Machine { scroll, .. }) =
-        state.view.modals.last_mut()
-    {
+    if let Some(scroll) = scroll_of(state) {
         *scroll = top;
     }
 }
 
+/// The first line of the window over a long text, where there is one.
+fn scroll_of(state: &mut State) -> Option<&mut u16> {
+    match state.view.modals.last_mut()? {
+        Modal::Help { scroll } | Modal::Problem { scroll, .. } | Modal::Machine { scroll, .. } => Some(scroll),
+        Modal::Idle(list) => Some(&mut list.scroll),
+        _ => None,
+    }
+}
+
 pub(super) fn scroll_text(state: &mut State, by: i32) {
-    if let Some(Modal::Help { scroll } | Modal::Problem { scroll, .. } | Modal::Machine { scroll, .. }) =
-        state.view.modals.last_mut()
-    {
+    if let Some(scroll) = scroll_of(state) {
         *scroll = (i32::from(*scroll) + by).clamp(0, i32::from(i16::MAX)) as u16;
     }
 }

@@ -711,7 +711,10 @@ fn carry_out(world: &mut World, op: OpId, orders: Vec<Order>, now: Timestamp) ->
                     effects.extend(advance(world, op, input, now));
                 }
             },
-            Order::StopSaving => effects.push(Effect::StopSaving(op)),
+            Order::StopSaving => {
+                let number = operation.saving.as_ref().map_or(0, |saving| saving.number());
+                effects.push(Effect::StopSaving { op, number });
+            }
             Order::Look => effects.push(Effect::Lookup { op: Some(op), identity: identity.clone() }),
             Order::Released => {
                 let consequences = world.fleet.released(&identity, now);

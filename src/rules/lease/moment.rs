@@ -125,7 +125,7 @@ fn at(date: Date, time: Time, zone: &TimeZone, now: Timestamp) -> Result<Moment,
         AmbiguousOffset::Fold { .. } => Some(Shift::Twice),
     };
     // Skipped: as much later. Twice: the first.
-    let first = there.clone().compatible().map_err(|_| Mistake::TooFar)?;
+    let first = there.compatible().map_err(|_| Mistake::TooFar)?;
     if shift == Some(Shift::Twice) && first <= now {
         return Ok(Moment { at: there.later().map_err(|_| Mistake::TooFar)?, shift });
     }

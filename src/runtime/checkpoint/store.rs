@@ -426,7 +426,7 @@ fn is_like(folder: BorrowedFd<'_>, name: &OsStr, bytes: u64, mtime: Option<i64>)
     rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| {
         FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
             && u64::try_from(stat.st_size) == Ok(bytes)
-            && mtime.is_none_or(|mtime| i64::from(stat.st_mtime) == mtime)
+            && mtime.is_none_or(|mtime| stat.st_mtime == mtime)
     })
 }
 

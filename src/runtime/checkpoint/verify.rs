@@ -39,7 +39,7 @@ impl Work {
         // A copy on a schedule goes without what somebody writes to just now.
         let unfinished = changed.into_iter().filter(|path| listing.files.contains_key(path)).collect();
         listing = listing.without(unfinished);
-        let differs = |path: &&RemotePath| there.get(*path).is_none() || there.get(*path) != here.get(*path);
+        let differs = |path: &&RemotePath| !there.contains_key(*path) || there.get(*path) != here.get(*path);
         let different: Vec<RemotePath> = listing.files.keys().filter(differs).cloned().collect();
         let machine = self.remote.target.alias.clone();
         let (name, paths) = (self.recipe.name.clone(), self.recipe.paths.clone());

@@ -463,7 +463,7 @@ pub fn message(message: &Msg, look: &Look, first: Currency) -> String {
         Msg::HelpSeenAll => "所有待处理的告警标为已阅",
         Msg::HelpAlertInFull => "告警详情",
         Msg::HelpSnooze => "一小时后或明天再提醒",
-        Msg::HelpAllIdle => "停止、或保存并释放全部空闲实例的方案（只打开方案）",
+        Msg::HelpAllIdle => "列出全部空闲实例：停止，或保存后释放",
         Msg::HelpLeaveAlerts => "留在告警视图中",
         Msg::HelpEarlier => "往前一月（或一周、一天、一段）",
         Msg::HelpLater => "往后一月（或一周、一天、一段）",

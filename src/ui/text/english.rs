@@ -512,7 +512,7 @@ pub fn message(message: &Msg, look: &Look, first: Currency) -> String {
         Msg::HelpSeenAll => "all alerts that fire are seen",
         Msg::HelpAlertInFull => "all about the alert",
         Msg::HelpSnooze => "tell it again in an hour, or tomorrow",
-        Msg::HelpAllIdle => "the plan to stop, or to save and release, all that is idle; it only opens it",
+        Msg::HelpAllIdle => "all that is idle: stop it, or save and release it",
         Msg::HelpLeaveAlerts => "leave them in the Alerts view",
         Msg::HelpEarlier => "the month (or week, day, range) before",
         Msg::HelpLater => "the one after it",

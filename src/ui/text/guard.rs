@@ -1,5 +1,5 @@
 //! Guards in both languages: why they are called for, what they are about to do and how to forbid it; what could not be
-//! done; copies that are late.
+//! done.
 
 use providers::model::Action;
 

@@ -26,9 +26,9 @@ impl Language {
             (Language::English, What::Stop) => "stop",
             (Language::English, What::Release) => "save, then release",
             (Language::English, What::Start) => "start",
-            (Language::Chinese, What::Stop) => "停机",
+            (Language::Chinese, What::Stop) => "停止",
             (Language::Chinese, What::Release) => "保存后释放",
-            (Language::Chinese, What::Start) => "开机",
+            (Language::Chinese, What::Start) => "启动",
         }
     }
 
@@ -80,7 +80,7 @@ impl Language {
             ],
             Note::NoCheckpoint => [
                 "no [[checkpoint]] of the config fits it: it is stopped instead".into(),
-                "配置中没有适用的 [[checkpoint]]：将改为停机".into(),
+                "配置中没有适用的 [[checkpoint]]：将改为停止".into(),
             ],
             Note::Protected => [
                 "it is protected; a lease of its own counts all the same".into(),
@@ -88,7 +88,7 @@ impl Language {
             ],
             Note::NoExitCode => [
                 "a process leaves no exit code: the instance is kept and you are asked; --max-cost stops it".into(),
-                "进程不留退出码：实例保留并询问；达到费用上限时停机".into(),
+                "进程不留退出码：实例保留并询问；达到费用上限时停止".into(),
             ],
             Note::Shifted(Shift::Skipped) => {
                 ["the clocks skip that time: it is as much later".into(), "当天时钟会跳过该时刻：相应顺延".into()]
@@ -187,7 +187,7 @@ impl Language {
             (Language::Chinese, Field::When) => {
                 ["时间", "4小时、22:00、明天 8:00、2026-12-02 22:00、文件 /路径（内容为退出码）、进程 123"]
             }
-            (Language::Chinese, Field::MaxCost) => ["上限", "任务失败后最多再花多少就停机，如 5 USD；留空则只询问"],
+            (Language::Chinese, Field::MaxCost) => ["上限", "任务失败后最多再花多少就停止，如 5 USD；留空则只询问"],
             (Language::Chinese, Field::OnBox) => ["实例定时", "同时用你的命令在实例上设置定时"],
         }
     }
@@ -214,12 +214,12 @@ impl Language {
             Mistake::OtherCurrency(currency) => {
                 [format!("the instance costs {currency}"), format!("该实例以 {currency} 计费")]
             }
-            Mistake::StartByJob => ["a start has a time".into(), "开机只能按时间".into()],
+            Mistake::StartByJob => ["a start has a time".into(), "启动只能按时间".into()],
             Mistake::CostWithoutJob => ["only for the end of a job".into(), "只用于任务结束".into()],
             Mistake::JobOfMany => ["a job is one instance's".into(), "任务只属于一个实例".into()],
             Mistake::NoOnBox => ["the config has no on_box in [lease]".into(), "配置的 [lease] 中没有 on_box".into()],
             Mistake::OnBoxWithoutTime => {
-                ["a timer on the instance has a time, and starts nothing".into(), "实例定时只能按时间停机或释放".into()]
+                ["a timer on the instance has a time, and starts nothing".into(), "实例定时只能按时间停止或释放".into()]
             }
         })
     }
@@ -275,8 +275,8 @@ impl Telling<'_> {
                     },
                 };
                 match released {
-                    true => [format!(" was stopped, not released: {why}"), format!(" 已停机，未释放：{why}")],
-                    false => [format!(" was stopped: {why}"), format!(" 已停机：{why}")],
+                    true => [format!(" was stopped, not released: {why}"), format!(" 已停止，未释放：{why}")],
+                    false => [format!(" was stopped: {why}"), format!(" 已停止：{why}")],
                 }
             }
             Why::Blind(trouble) => {
@@ -310,7 +310,7 @@ mod tests {
         };
         assert_eq!(told(What::Release, NextWhen::At(at("22:00:00"))), ["22:00 save+rel", "22:00 保存后释放"]);
         assert_eq!(told(What::Release, NextWhen::JobEnd), ["job end: release", "任务结束：保存后释放"]);
-        assert_eq!(told(What::Stop, NextWhen::Now), ["now stop", "现在停机"]);
-        assert_eq!(told(What::Start, NextWhen::Asks), ["asks: start", "待定：开机"]);
+        assert_eq!(told(What::Stop, NextWhen::Now), ["now stop", "现在停止"]);
+        assert_eq!(told(What::Start, NextWhen::Asks), ["asks: start", "待定：启动"]);
     }
 }
