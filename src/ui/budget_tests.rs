@@ -3,7 +3,7 @@
 use jiff::civil::date;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
-use providers::model::{AccountName, Action, Identity};
+use providers::model::{AccountName, Action, Identity, Refusal};
 use providers::money::{Currency, Money};
 use ratatui::buffer::CellWidth;
 use rstest::rstest;
@@ -22,6 +22,7 @@ use crate::app::state::Modal;
 use crate::rules::alerts::{Finding, Kind, Matter};
 use crate::rules::budgets::{Budget, Cycle, FORECAST, Quantity, Scope, Standing, THRESHOLDS, Term, Unit};
 use crate::rules::checkpoint::Trouble;
+use crate::rules::guard::{Cause, Unable, Warning, Way};
 use crate::rules::lease::{Instead, LeaseId, What, Why};
 use crate::rules::matcher::Glob;
 use crate::rules::plan::Hindrance;
@@ -369,7 +370,40 @@ fn all() -> Vec<Matter> {
         lease(Why::Stopped(Instead::CostReached { code: Some(1) })),
         lease(Why::Blind(streams::Trouble::NoAnswer)),
         Matter::Channel { name: "ops".to_owned(), why: "404 Not Found".to_owned() },
+        guard(Cause::Idle { since: at("08:20:00") }, Warning::Proposes { action: Action::Release }),
+        guard(
+            Cause::Budget { name: "nov".to_owned(), percent: 103 },
+            Warning::Acts { way: Way { action: Action::Release, saves: true }, at: at("12:10:00") },
+        ),
+        guard(
+            Cause::Burn { burn: usd("21.5"), above: usd("20") },
+            Warning::CanDoNothing { why: Hindrance::Provider(Refusal::NotOffered) },
+        ),
+        guard(
+            Cause::Runway { account: "team".into(), ends_at: at("13:34:00") },
+            Warning::DidNot { way: Way { action: Action::Stop, saves: false }, why: Outcome::Unproven },
+        ),
+        unable(Unable::Key("no such variable".to_owned())),
+        unable(Unable::Ssh("connection refused".to_owned())),
+        unable(Unable::Plan(Hindrance::NoRecipe)),
+        unable(Unable::Folder("/backup: permission denied".to_owned())),
+        unable(Unable::NoRoom { need: 12_400_000_000, free: 3_000_000_000 }),
     ]
+}
+
+fn guard(cause: Cause, warning: Warning) -> Matter {
+    Matter::Guard {
+        identity: samples::identity("team", "a1"),
+        name: "sd-lora".to_owned(),
+        guard: "night".to_owned(),
+        cause,
+        warning,
+        rates: vec![usd("0.41")],
+    }
+}
+
+fn unable(why: Unable) -> Matter {
+    Matter::Unable { identity: samples::identity("team", "a1"), name: "sd-lora".to_owned(), why }
 }
 
 fn lease(why: Why) -> Matter {

@@ -426,4 +426,4 @@ pub(super) fn promised(world: &World) -> BTreeMap<Identity, bool> {
 
 #[cfg(test)]
 #[path = "guards_tests.rs"]
-pub(super) mod tests;
+mod tests;

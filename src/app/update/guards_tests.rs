@@ -14,6 +14,8 @@ use crate::rules::alerts::Kind;
 use crate::rules::budgets::Scope;
 use crate::rules::checkpoint::{self, KeepRule, Method, Progress, Proof, QUIET, Recipe, RecipeRule, Trouble};
 use crate::rules::dispatch::News;
+use crate::rules::guard::{Trial, Unable};
+use crate::rules::lease::{Draft, What, When};
 use crate::rules::memory::{Collector, Memory};
 use crate::rules::saga::Operation;
 use crate::rules::samples::{at, failed, identity, instance, listed};
@@ -21,7 +23,7 @@ use crate::rules::settings::{Rules, Setting};
 
 /// What the machine's card does.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Does {
+enum Does {
     Work,
     Nothing,
     /// Its provider tells no figure.
@@ -29,29 +31,32 @@ pub enum Does {
 }
 
 /// A collector of one account with one machine, its provider, and its ledger, half a minute at a time.
-pub struct Story {
-    pub state: State,
-    pub now: Timestamp,
-    pub row: Instance,
-    pub does: Does,
+struct Story {
+    state: State,
+    now: Timestamp,
+    row: Instance,
+    does: Does,
     /// Checkpoints come to nothing.
-    pub disk_full: bool,
+    disk_full: bool,
     /// The account does not answer.
-    pub silent: bool,
+    silent: bool,
     /// What was sent to the provider.
-    pub sent: Vec<(Timestamp, Action)>,
+    sent: Vec<(Timestamp, Action)>,
     /// What was written down of guards.
-    pub watches: Vec<Watch>,
-    pub vetoes: Vec<(Identity, Veto)>,
-    pub operations: BTreeMap<i64, Operation>,
-    pub effects: Vec<Effect>,
+    watches: Vec<Watch>,
+    vetoes: Vec<(Identity, Veto)>,
+    operations: BTreeMap<i64, Operation>,
+    /// What was tried out, and what is in the way.
+    tried: Vec<(Timestamp, Trial)>,
+    unable: Option<Unable>,
+    effects: Vec<Effect>,
 }
 
-pub fn a() -> Identity {
+fn a() -> Identity {
     identity("team", "a")
 }
 
-pub fn recipe(every: Option<SignedDuration>) -> RecipeRule {
+fn recipe() -> RecipeRule {
     let recipe = Recipe {
         name: "default".to_owned(),
         paths: vec!["/out".to_owned()],
@@ -59,7 +64,7 @@ pub fn recipe(every: Option<SignedDuration>) -> RecipeRule {
         prepare: None,
         quiet: QUIET,
     };
-    RecipeRule { recipe, scope: Scope::default(), every, keep: KeepRule { last: 1, days: 0 } }
+    RecipeRule { recipe, scope: Scope::default(), every: None, keep: KeepRule::default() }
 }
 
 fn guard(action: Action) -> Guard {
@@ -76,7 +81,7 @@ fn guard(action: Action) -> Guard {
 }
 
 impl Story {
-    pub fn begin(guards: Vec<Guard>, recipes: Vec<RecipeRule>) -> Self {
+    fn begin(guards: Vec<Guard>, recipes: Vec<RecipeRule>) -> Self {
         let now = at("00:00:00");
         let ssh = SshEndpoint::new("root", "203.0.113.7", 22, true);
         let mut story = Story {
@@ -90,6 +95,8 @@ impl Story {
             watches: Vec::new(),
             vetoes: Vec::new(),
             operations: BTreeMap::new(),
+            tried: Vec::new(),
+            unable: None,
             effects: Vec::new(),
         };
         story.start();
@@ -113,7 +120,7 @@ impl Story {
     }
 
     /// It ends and starts again after a time.
-    pub fn restart(&mut self, after: SignedDuration) {
+    fn restart(&mut self, after: SignedDuration) {
         let World { guarding, recipes, alerting, .. } = &self.state.world;
         let on_screen = alerting.on_screen;
         self.now += after;
@@ -122,11 +129,11 @@ impl Story {
         self.start();
     }
 
-    pub fn world(&mut self) -> &mut World {
+    fn world(&mut self) -> &mut World {
         &mut self.state.world
     }
 
-    pub fn hear(&mut self, event: WorldEvent) {
+    fn hear(&mut self, event: WorldEvent) {
         let mut events = vec![event];
         while let Some(event) = events.pop() {
             let effects = take(&mut self.state, Event::World(event), self.now);
@@ -144,6 +151,10 @@ impl Story {
             Effect::KeepVeto { identity, veto } => self.vetoes.push((identity.clone(), veto.clone())),
             Effect::RecallVetoes { asked_at } => {
                 return Some(WorldEvent::VetoesRecalled { asked_at: *asked_at, vetoes: self.vetoes.clone() });
+            }
+            Effect::Prove(trial) => {
+                self.tried.push((self.now, (**trial).clone()));
+                return Some(WorldEvent::Proven { identity: trial.identity.clone(), unable: self.unable.clone() });
             }
             Effect::Lookup { op, identity } => {
                 let found = Ok(Found::Instance(Box::new(self.seen())));
@@ -216,7 +227,7 @@ impl Story {
     }
 
     /// Time passes, with a look every half minute.
-    pub fn until(&mut self, clock: &str) -> &mut Self {
+    fn until(&mut self, clock: &str) -> &mut Self {
         let to = at(clock);
         while self.now < to {
             if self.now.as_second() % 30 == 0 {
@@ -271,7 +282,7 @@ fn an_idle_machine_is_stopped_after_its_countdown_and_not_before() {
 
 #[test]
 fn a_machine_is_released_only_with_a_verified_checkpoint() {
-    let mut story = Story::begin(vec![guard(Action::Release)], vec![recipe(None)]);
+    let mut story = Story::begin(vec![guard(Action::Release)], vec![recipe()]);
     story.until("01:20:00");
     assert_eq!(story.actions(), [Action::Release]);
     let released = story.operations.values().find(|operation| operation.action == Action::Release).unwrap();
@@ -280,7 +291,7 @@ fn a_machine_is_released_only_with_a_verified_checkpoint() {
 
 #[rstest]
 #[case::no_recipe(vec![], false)]
-#[case::the_disk_is_full(vec![recipe(None)], true)]
+#[case::the_disk_is_full(vec![recipe()], true)]
 fn without_a_checkpoint_it_is_stopped_instead(#[case] recipes: Vec<RecipeRule>, #[case] disk_full: bool) {
     let mut story = Story::begin(vec![guard(Action::Release)], recipes);
     story.disk_full = disk_full;
@@ -290,7 +301,7 @@ fn without_a_checkpoint_it_is_stopped_instead(#[case] recipes: Vec<RecipeRule>, 
 
 #[rstest]
 #[case::no_recipe(vec![], false)]
-#[case::the_disk_is_full(vec![recipe(None)], true)]
+#[case::the_disk_is_full(vec![recipe()], true)]
 fn without_a_checkpoint_and_without_a_stop_it_only_says_so(#[case] recipes: Vec<RecipeRule>, #[case] disk_full: bool) {
     let mut story = Story::begin(vec![guard(Action::Release)], recipes);
     story.disk_full = disk_full;
@@ -455,4 +466,60 @@ fn a_countdown_is_told_to_channels_that_want_other_alerts_only() {
     });
     let told: Vec<News> = told.flatten().collect();
     assert!(matches!(told[..], [News::Fired(Matter::Guard { .. }), ..]), "{told:?}");
+}
+
+fn unables(story: &Story) -> Vec<Unable> {
+    let open = story.state.world.alerting.alerts.calling();
+    open.filter_map(|alert| match &alert.matter {
+        Matter::Unable { why, .. } => Some(why.clone()),
+        _ => None,
+    })
+    .collect()
+}
+
+/// At the start and every hour; again soon while something is in the way, which somebody is told.
+#[test]
+fn what_a_guard_promises_is_tried_out() {
+    let mut story = Story::begin(vec![guard(Action::Release)], vec![recipe()]);
+    story.does = Does::Work;
+    story.until("00:55:00");
+    let [(_, trial)] = &story.tried[..] else { panic!("{:?}", story.tried) };
+    assert!(trial.target.is_some() && trial.folder == Some(("/copies".to_owned(), 0)), "{trial:?}");
+    story.unable = Some(Unable::Ssh("refused".to_owned()));
+    story.until("01:05:00");
+    assert_eq!((story.tried.len() > 1, unables(&story)), (true, vec![Unable::Ssh("refused".to_owned())]));
+    story.unable = None;
+    story.until("01:15:00");
+    assert_eq!(unables(&story), []);
+}
+
+/// Of what only stops, and of what needs no checkpoint, `ssh` promises nothing; without a recipe nothing need be tried.
+#[test]
+fn what_is_tried_out_is_what_was_promised() {
+    let mut story = Story::begin(vec![guard(Action::Stop)], vec![recipe()]);
+    story.does = Does::Work;
+    story.until("00:10:00");
+    assert!(story.tried.iter().all(|(_, trial)| trial.target.is_none() && trial.folder.is_none()), "{:?}", story.tried);
+    let mut story = Story::begin(vec![guard(Action::Release)], vec![]);
+    story.does = Does::Work;
+    story.until("00:10:00");
+    assert_eq!((story.tried.len(), unables(&story)), (0, vec![Unable::Plan(Hindrance::NoRecipe)]));
+}
+
+/// A lease promises as much as a guard does, also of a machine that is protected: somebody pointed at it.
+#[test]
+fn what_a_lease_promises_is_tried_out() {
+    let mut story = Story::begin(vec![], vec![recipe()]);
+    story.does = Does::Work;
+    story.until("00:01:00");
+    assert_eq!(story.tried, []);
+    let protect = Setting { protected: Some(true), ..Setting::default() };
+    story.hear(WorldEvent::Intent(Intent::Set { identity: a(), setting: protect }));
+    let (what, when) = (What::Release, When::At(at("05:00:00")));
+    let draft = Draft { identity: a(), what, when, max_cost: None, on_box: false };
+    story.hear(WorldEvent::Intent(Intent::Lease(Box::new(draft))));
+    story.until("00:02:00");
+    let [(_, trial)] = &story.tried[..] else { panic!("{:?}", story.tried) };
+    assert!(trial.target.is_some() && trial.folder.is_some(), "{trial:?}");
+    assert_eq!(unables(&story), []);
 }

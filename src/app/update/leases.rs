@@ -2,7 +2,7 @@
 //! is in the ledger before it is taken.
 
 use jiff::{SignedDuration, Timestamp};
-use providers::model::{Action, Phase, Refusal};
+use providers::model::{Action, Identity, Phase, Refusal};
 
 use super::world::{advance, begin};
 use crate::app::effect::Effect;
@@ -20,6 +20,15 @@ const TRY_AGAIN: SignedDuration = SignedDuration::from_mins(1);
 /// Only who collects carries leases out, and a command has its own business.
 fn acts(world: &World) -> bool {
     world.remembered && world.collects() && !world.one_shot
+}
+
+/// Running machines that a lease is to end by itself, each with whether it is to save and release it.
+pub(super) fn promised(world: &World) -> impl Iterator<Item = (Identity, bool)> {
+    let runs =
+        |lease: &Lease| world.fleet.instances.get(&lease.identity).is_some_and(|known| known.phase() == Phase::Running);
+    let ends = |lease: &Lease| lease.what != What::Start && !matches!(lease.step, Step::Asking { .. });
+    let leases = world.leases.in_force().filter(move |lease| ends(lease) && runs(lease));
+    leases.map(|lease| (lease.identity.clone(), lease.what == What::Release))
 }
 
 /// Somebody wants something to happen by itself.

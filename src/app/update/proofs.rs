@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use providers::model::{Action, Identity};
 
 use super::findings::{is_heard, name_of};
-use super::guards;
+use super::{guards, leases};
 use crate::app::effect::Effect;
 use crate::app::guarding::Proving;
 use crate::app::state::World;
@@ -13,7 +13,7 @@ use crate::rules::alerts::{Finding, Matter};
 use crate::rules::checkpoint::Method;
 use crate::rules::fleet::Trouble;
 use crate::rules::guard::{Trial, Unable};
-use crate::rules::plan::{Hindrance, SaveFirst, plan_bulk};
+use crate::rules::plan::{Hindrance, SaveFirst, plan_with};
 use crate::rules::streams;
 
 /// How often it is found out.
@@ -30,13 +30,16 @@ pub(super) fn begin_due(world: &mut World, now: Timestamp) -> Vec<Effect> {
     if world.one_shot {
         return Vec::new();
     }
-    let promised = guards::promised(world);
+    let mut promised = guards::promised(world);
+    for (identity, saves) in leases::promised(world) {
+        *promised.entry(identity).or_default() |= saves;
+    }
     prove(world, promised.into_iter().collect(), now)
 }
 
 /// Finds out for these machines, where it is due, whether what is promised could be done; each with whether it is to be
 /// saved and released. Of all others nothing is promised.
-pub(super) fn prove(world: &mut World, promised: Vec<(Identity, bool)>, now: Timestamp) -> Vec<Effect> {
+fn prove(world: &mut World, promised: Vec<(Identity, bool)>, now: Timestamp) -> Vec<Effect> {
     let is_promised = |identity: &Identity| promised.iter().any(|(one, _)| one == identity);
     world.guarding.proofs.retain(|identity, _| is_promised(identity));
     let waits = |proving: &Proving| !proving.answered && now.duration_since(proving.asked_at) < LONGEST;
@@ -83,7 +86,7 @@ fn trial(world: &World, identity: &Identity, saves: bool, now: Timestamp) -> Opt
     }
     // What is under way on it now says nothing of later.
     let pointed = std::slice::from_ref(identity);
-    let plan = plan_bulk(world.basis(&[], now), Action::Release, pointed, &SaveFirst::ByConfig);
+    let plan = plan_with(world.basis(&[], now), Action::Release, pointed, &SaveFirst::ByConfig);
     let Some(recipe) = plan.targets.first().and_then(|target| target.recipe.as_ref()) else {
         let (_, _, why) = plan.left_out.into_iter().next()?;
         let lasts = !matches!(why, Hindrance::NotThere | Hindrance::CannotBeRead | Hindrance::AccountInTrouble);

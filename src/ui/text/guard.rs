@@ -91,7 +91,7 @@ impl Telling<'_> {
                 [format!("the folder of its copies cannot be written: {said}"), format!("副本目录无法写入：{said}")]
             }
             Unable::NoRoom { need, free } => {
-                let (need, free) = (format::gib(*need), format::gib(*free));
+                let (need, free) = (format::bytes(*need), format::bytes(*free));
                 [
                     format!("no room for its copy: {need} needed, {free} free"),
                     format!("副本空间不足：需要 {need}，剩余 {free}"),
