@@ -70,8 +70,10 @@ pub struct Alerting {
     pub exchange: Exchange,
     /// The host that messages name.
     pub host: String,
-    /// A screen shows them: channels for whoever watches stay silent.
+    /// A screen shows them.
     pub on_screen: bool,
+    /// Some process watches without a screen, whoever collects.
+    pub watched: bool,
     /// This process has other business than to look for what is worth an alert.
     pub heedless: bool,
     /// It ends too soon to send anything: what waits for channels is left to others.
@@ -88,4 +90,11 @@ pub struct Alerting {
     pub balances_asked: Option<Timestamp>,
     /// When it was last looked for what is worth an alert.
     pub looked_at: Option<Timestamp>,
+}
+
+impl Alerting {
+    /// Nothing but screens is open: channels for whoever watches stay silent.
+    pub fn screens_only(&self) -> bool {
+        self.on_screen && !self.watched
+    }
 }

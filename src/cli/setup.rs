@@ -157,6 +157,9 @@ impl Setup {
         let keeper = Keeper::start(self.places.state_dir.clone(), owner, outbox.clone(), !world.one_shot)
             .map_err(Stop::failed)?;
         keeper.use_zone(self.config.timezone.clone());
+        if kind == Kind::Watch {
+            keeper.watch();
+        }
         let known_hosts = self.places.state_dir.join(streams::KNOWN_HOSTS);
         let streams = Streams::new(known_hosts, outbox.clone()).by(self.ssh.clone());
         let copies = Copies::new(&streams, outbox.clone());

@@ -29,6 +29,7 @@ mod row;
 pub(crate) mod samples;
 mod saved;
 mod usage;
+mod watches;
 
 pub use copies::{back_up, quick_check};
 pub use journal::JournalLine;

@@ -31,7 +31,7 @@ const SALTS: i64 = 1 << 10;
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChannelRule {
     pub name: String,
-    /// Screens keep it silent: only who collects without one tells it.
+    /// It is silent while nothing but screens is open.
     pub watch_only: bool,
     /// Of these alerts alone; `None` for all.
     pub kinds: Option<Vec<Kind>>,
@@ -192,7 +192,7 @@ impl Dispatch {
     }
 
     /// Makes messages of what is to be told: they are to be written down before they are sent.
-    pub fn tell(&mut self, told: &[Told], screen: bool, host: &str, now: Timestamp) -> Vec<Message> {
+    pub fn tell(&mut self, told: &[Told], screens_only: bool, host: &str, now: Timestamp) -> Vec<Message> {
         let mut messages = Vec::new();
         for told in told {
             let (Told::Fired(alert) | Told::Resolved(alert)) = told;
@@ -208,26 +208,26 @@ impl Dispatch {
                 let itself = matches!(matter, Matter::Channel { name, .. } if *name == rule.name);
                 !itself && rule.kinds.as_ref().is_none_or(|kinds| kinds.contains(&matter.kind()))
             };
-            messages.extend(self.make(&news, wants, screen, host, now));
+            messages.extend(self.make(&news, wants, screens_only, host, now));
         }
         messages
     }
 
     /// The same of something that somebody did.
-    pub fn tell_deed(&mut self, news: &News, screen: bool, host: &str, now: Timestamp) -> Vec<Message> {
-        self.make(news, |rule| rule.actions, screen, host, now)
+    pub fn tell_deed(&mut self, news: &News, screens_only: bool, host: &str, now: Timestamp) -> Vec<Message> {
+        self.make(news, |rule| rule.actions, screens_only, host, now)
     }
 
     fn make(
         &mut self,
         news: &News,
         wants: impl Fn(&ChannelRule) -> bool,
-        screen: bool,
+        screens_only: bool,
         host: &str,
         now: Timestamp,
     ) -> Vec<Message> {
         let mut messages = Vec::new();
-        for rule in self.rules.iter().filter(|rule| !(rule.watch_only && screen) && wants(rule)) {
+        for rule in self.rules.iter().filter(|rule| !(rule.watch_only && screens_only) && wants(rule)) {
             let salt = i64::from(self.salt) % SALTS;
             let id = (Message::first_id(now) + salt).max(self.last_id + SALTS);
             self.last_id = id;

@@ -100,15 +100,15 @@ fn look(world: &mut World, now: Timestamp) {
 }
 
 fn tell(world: &mut World, told: &[Told], now: Timestamp) {
-    let alerting = &mut world.alerting;
-    let messages = alerting.dispatch.tell(told, alerting.on_screen, &alerting.host, now);
+    let (screens_only, alerting) = (world.alerting.screens_only(), &mut world.alerting);
+    let messages = alerting.dispatch.tell(told, screens_only, &alerting.host, now);
     alerting.unkept.extend(messages);
 }
 
 /// Tells that something was done.
 pub(super) fn tell_deed(world: &mut World, news: &News, now: Timestamp) {
-    let alerting = &mut world.alerting;
-    let messages = alerting.dispatch.tell_deed(news, alerting.on_screen, &alerting.host, now);
+    let (screens_only, alerting) = (world.alerting.screens_only(), &mut world.alerting);
+    let messages = alerting.dispatch.tell_deed(news, screens_only, &alerting.host, now);
     alerting.unkept.extend(messages);
 }
 

@@ -37,6 +37,7 @@ pub fn update(world: &mut World, event: WorldEvent, now: Timestamp) -> Vec<Effec
         WorldEvent::Tick
             | WorldEvent::Polled { .. }
             | WorldEvent::Collector(_)
+            | WorldEvent::Watched(_)
             | WorldEvent::Ledger(_)
             | WorldEvent::Stream { .. }
             | WorldEvent::Saving { .. }
@@ -45,6 +46,10 @@ pub fn update(world: &mut World, event: WorldEvent, now: Timestamp) -> Vec<Effec
         WorldEvent::Tick => tick(world, now),
         WorldEvent::Remembered { memory, notices } => remembered(world, *memory, notices, now),
         WorldEvent::Collector(collector) => collector_known(world, collector, now),
+        WorldEvent::Watched(watched) => {
+            world.alerting.watched = watched;
+            vec![]
+        }
         WorldEvent::Orphaned(unfinished) => take_up(world, unfinished, now),
         WorldEvent::NotReady { account, trouble } => {
             if let Some(account) = world.fleet.account_mut(&account) {
