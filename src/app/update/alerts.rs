@@ -141,9 +141,9 @@ pub(super) fn recalled(world: &mut World, alerts: Vec<Alert>, acted: Vec<Operati
     }
     for alert in alerts {
         let own = &mut world.alerting.alerts;
-        // What was seen stays seen, and a time that has come here is not waited for again.
-        let is_open = |ours: &&Alert| matches!(ours.stage, Stage::Firing | Stage::Snoozed { .. });
-        let ours = own.get(&alert.topic).filter(|ours| ours.since == alert.since).filter(is_open);
+        // A time that has come here is not waited for again.
+        let was_told = |ours: &&Alert| ours.fired_at.is_some();
+        let ours = own.get(&alert.topic).filter(|ours| ours.since == alert.since).filter(was_told);
         if ours.is_none_or(|ours| ours.stage == alert.stage) {
             continue;
         }

@@ -682,3 +682,19 @@ fn channels_of_those_who_watch_are_told_by_a_screen_as_long_as_somebody_watches(
     let before = story.messages.len();
     assert_eq!(burns(&mut story, "10:00:50", true), before);
 }
+
+/// A person puts off, with a command beside the collector, what was seen before.
+#[test]
+fn what_was_seen_can_be_put_off_beside_the_collector() {
+    let mut story = Story::begin("10:00:00");
+    story.poll("10:00:00", a_and(vec![]));
+    story.limits().burn = Some(usd("0.5"));
+    story.tick("10:00:10");
+    story.acknowledge();
+    let put_off = Stage::Snoozed { until: at("12:00:00") };
+    story.alerts.iter_mut().for_each(|alert| alert.stage = put_off);
+    story.hear(WorldEvent::AlertsRecalled { alerts: story.alerts.clone(), acted: vec![] });
+    let stages: Vec<Stage> = story.state.world.alerting.alerts.open().map(|alert| alert.stage).collect();
+    assert_eq!(stages, [put_off]);
+    assert_eq!(story.tick("12:00:00").calling(), [Kind::Burn]);
+}
