@@ -18,6 +18,10 @@ pub struct Budgets {
     pub rules: Vec<Budget>,
     /// Of each of them; `None` before the books have answered.
     pub standings: Vec<Option<Standing>>,
+    /// How the terms that closed lately stood at their end, each as a budget for its days alone.
+    pub closed: Vec<(Budget, Option<Standing>)>,
+    /// When anything was last seen before this process began to look; `None` when nothing was.
+    pub seen: Option<Timestamp>,
     /// When these were made.
     pub as_of: Option<Timestamp>,
     /// The user's rates, by which several currencies come to the one of a limit.

@@ -18,6 +18,7 @@ use crate::rules::saga::OpId;
 
 mod alerts;
 mod books;
+mod budgets;
 mod collector;
 mod copies;
 mod journal;

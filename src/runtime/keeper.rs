@@ -290,7 +290,12 @@ fn open(state_dir: &std::path::Path, outbox: &Outbox) -> Option<Ledger> {
 }
 
 fn sum_up(ledger: &mut Ledger, day: Date, budgets: &[Budget]) -> Result<Summed, LedgerError> {
-    Ok(Summed { budgets: ledger.drawn(budgets, clock::now())?, ..ledger.sum_up(day)? })
+    let mut drawn = ledger.drawn(budgets, clock::now())?;
+    match ledger.know_budgets(budgets, clock::now()) {
+        Ok(known) => drawn.iter_mut().for_each(|drawn| drawn.known_since = known.get(&drawn.name).copied()),
+        Err(error) => tracing::warn!(%error, "since when budgets are known could not be written"),
+    }
+    Ok(Summed { budgets: drawn, ..ledger.sum_up(day)? })
 }
 
 /// Reads the file for damage on a thread of its own, and copies a sound one.

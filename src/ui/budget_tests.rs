@@ -131,6 +131,7 @@ pub fn alerts() -> Story {
             limit: dollar("1500"),
             crossed_at: None,
             forecast: Some(dollar("1372.1")),
+            closed: None,
         },
         Matter::Idle {
             identity: lora.clone(),
@@ -274,6 +275,7 @@ fn all() -> Vec<Matter> {
             limit: dollar("1500"),
             crossed_at: None,
             forecast: Some(dollar("1372")),
+            closed: None,
         },
         Matter::Budget {
             name: "sweeps".to_owned(),
@@ -283,6 +285,27 @@ fn all() -> Vec<Matter> {
             limit: gpu_hours("200"),
             crossed_at: Some(at("03:12:00")),
             forecast: None,
+            closed: None,
+        },
+        Matter::Budget {
+            name: "oct".to_owned(),
+            term: None,
+            threshold: 100,
+            spent: dollar("1560"),
+            limit: dollar("1500"),
+            crossed_at: None,
+            forecast: None,
+            closed: Some(at("00:00:00")),
+        },
+        Matter::Budget {
+            name: "day".to_owned(),
+            term: None,
+            threshold: 80,
+            spent: dollar("84"),
+            limit: dollar("100"),
+            crossed_at: None,
+            forecast: None,
+            closed: Some(at("00:00:00")),
         },
         Matter::Forecast {
             name: "nov".to_owned(),

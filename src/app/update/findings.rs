@@ -40,6 +40,9 @@ pub(super) fn all(world: &mut World, now: Timestamp) -> Vec<Finding> {
             found.extend(budgets::findings(budget, standing, &world.alerting.alerts));
         }
     }
+    found.extend(world.budgets.closed.iter().filter_map(|(budget, standing)| {
+        budgets::closed(budget, standing.as_ref()?, &world.alerting.alerts)
+    }));
     found.extend(world.alerting.unexplained.iter().flatten().filter_map(|matter| {
         let About::Account(name) = matter.topic().about else { return None };
         // A balance that nobody reads any more tells nothing new.

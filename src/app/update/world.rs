@@ -244,6 +244,7 @@ fn remembered(world: &mut World, memory: Memory, notices: Vec<LedgerNotice>, now
         return Vec::new();
     }
     world.remembered = true;
+    world.budgets.seen = memory.accounts.iter().filter_map(|account| account.as_of).max();
     for account in &memory.accounts {
         let one_shot = world.one_shot;
         let known = world.fleet.account_mut(&account.name).filter(|known| known.provider == account.provider);

@@ -28,6 +28,9 @@ pub enum Matter {
         crossed_at: Option<Timestamp>,
         /// What will be spent at the end of the term.
         forecast: Option<Quantity>,
+        /// When the term ended, where that was before it could be told; `None` in the term.
+        #[serde(default)]
+        closed: Option<Timestamp>,
     },
     /// A budget will not last.
     Forecast {
@@ -310,7 +313,11 @@ impl Matter {
     pub fn is_event(&self) -> bool {
         matches!(
             self,
-            Matter::Repriced { .. } | Matter::Appeared { .. } | Matter::Vanished { .. } | Matter::Reclaimed { .. }
+            Matter::Repriced { .. }
+                | Matter::Appeared { .. }
+                | Matter::Vanished { .. }
+                | Matter::Reclaimed { .. }
+                | Matter::Budget { closed: Some(_), .. }
         )
     }
 

@@ -4,7 +4,7 @@ use jiff::SignedDuration;
 use rust_decimal::Decimal;
 
 use super::{Budget, Quantity, Standing};
-use crate::rules::alerts::{Alerts, Finding, Matter};
+use crate::rules::alerts::{Alert, Alerts, Finding, Matter};
 
 /// An alert about a line goes on while what is spent is no further below it, in percent of the limit: a correction may
 /// take the sum back and forth over it.
@@ -28,6 +28,31 @@ pub fn findings(budget: &Budget, standing: &Standing, alerts: &Alerts) -> Vec<Fi
     found
 }
 
+/// The highest line that was crossed in a term that is over, where nobody was told of it, nor of a higher one, in time.
+/// `budget` is for that term alone.
+pub fn closed(budget: &Budget, standing: &Standing, alerts: &Alerts) -> Option<Finding> {
+    let of = |threshold| Matter::Budget {
+        name: budget.name.clone(),
+        term: standing.term.first,
+        threshold,
+        spent: budget.quantity(standing.spent),
+        limit: budget.limit,
+        crossed_at: standing.crossed_at(threshold),
+        forecast: None,
+        closed: standing.term.to,
+    };
+    let is_crossed = |line: &&u32| standing.crossed.iter().any(|(crossed, _)| crossed == *line);
+    let highest = *budget.thresholds.iter().rfind(is_crossed)?;
+    let told = |alert: &Alert| match &alert.matter {
+        Matter::Budget { name, term, threshold, .. } => {
+            *name == budget.name && *term == standing.term.first && *threshold >= highest && alert.fired_at.is_some()
+        }
+        _ => false,
+    };
+    let is_told = alerts.open().chain(alerts.ended()).any(told);
+    (!is_told).then(|| Finding::now(of(highest)))
+}
+
 /// Whether a line is crossed, or an alert says so that goes on.
 fn crossing(budget: &Budget, standing: &Standing, alerts: &Alerts, threshold: u32) -> Option<Finding> {
     let mut matter = Matter::Budget {
@@ -38,6 +63,7 @@ fn crossing(budget: &Budget, standing: &Standing, alerts: &Alerts, threshold: u3
         limit: budget.limit,
         crossed_at: None,
         forecast: standing.forecast.map(|forecast| budget.quantity(forecast)),
+        closed: None,
     };
     let open = alerts.get(&matter.topic()).map(|alert| &alert.matter);
     // Another limit has other lines.

@@ -37,7 +37,7 @@ impl Desk {
         let sums = Amounts { observed: Exact::of(dec(spent)), ..Amounts::default() };
         let day = (date_of(self.now, &self.budget.zone), Sums([(Currency::USD, sums)].into()));
         let from = self.budget.term(self.now).from;
-        let drawn = Drawn { name: "all".to_owned(), from, as_of: self.now, days: [day].into() };
+        let drawn = Drawn { name: "all".to_owned(), from, as_of: self.now, days: [day].into(), ..Drawn::default() };
         let (own, exchange) = (identity("team", "a"), Exchange::default());
         let terms =
             Terms { component: Component::Compute, charge: Charge::Certain, wasted: false, project: None, gpus: 1 };
