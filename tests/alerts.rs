@@ -245,3 +245,12 @@ fn check_tells_what_happened_since_the_last_one_until_somebody_has_seen_it() {
     scene.lab.run(&["alerts", "seen", "--all"]).ends_with(0);
     scene.lab.run(&["check"]).ends_with(0);
 }
+
+/// A ledger that nobody wrote to before has its books added up first: the look waits for them.
+#[test]
+fn the_first_look_of_all_judges_budgets_too() {
+    let budget = "[[budget]]\nname = \"least\"\nlimit = \"0.0000001 USD\"\nperiod = \"month\"\nthresholds = [100]\n";
+    let scene = with(budget);
+    let told = scene.lab.run(&["check"]).ends_with(1);
+    assert!(told.stdout.contains("budget least is used up"), "{}", told.stdout);
+}
