@@ -3,10 +3,10 @@
 use clap::Subcommand;
 use serde::Serialize;
 
-use super::setup::{self, Kind, Setup};
+use super::setup::{self, Kind, Program, Setup};
 use super::table::{Table, print_json};
 use super::{Common, Exit, Output, Stop, tell, warn};
-use crate::rules::dispatch::{Delivery, Message, MessageState, News};
+use crate::rules::dispatch::{Delivery, Dispatch, Message, MessageState, News, Wait};
 use crate::runtime::{Inbox, clock};
 
 #[derive(Clone, Debug, clap::Args)]
@@ -46,6 +46,10 @@ struct Line {
     language: Option<&'static str>,
     /// The variable that holds the address, or that it stands in the config; `null` where there is none.
     address: Option<String>,
+    /// So many messages wait to be taken; `null` when the ledger cannot be read.
+    waiting: Option<u32>,
+    /// So many were given up, which the channel is told when it takes something again.
+    lost: Option<u32>,
 }
 
 pub fn run(common: &Common, args: &NotifyArgs) -> Result<Exit, Stop> {
@@ -78,6 +82,7 @@ fn test(setup: &Setup, name: &str) -> Result<Exit, Stop> {
             host: setup::host(),
             state: MessageState::Sending,
             again: false,
+            wait: Wait::default(),
         };
         setup.channels(Kind::OneShot, outbox).try_out(name, message).await
     });
@@ -100,7 +105,30 @@ fn test(setup: &Setup, name: &str) -> Result<Exit, Stop> {
     }
 }
 
+/// What waits for channels; `None` when the ledger cannot be read.
+fn waiting(setup: &Setup) -> Result<Option<Vec<Message>>, Stop> {
+    let runtime = setup::runtime()?;
+    let told = runtime.block_on(async {
+        let Program { performer, .. } = setup.program(Kind::OneShot)?;
+        let memory = performer.keeper.remembered().await;
+        performer.keeper.end(false);
+        Ok(memory)
+    });
+    setup::end(runtime);
+    match told? {
+        Some(Ok(memory)) => Ok(Some(memory.messages)),
+        Some(Err(error)) => {
+            warn(format_args!("rentop: what waits is not known: {error}"));
+            Ok(None)
+        }
+        None => Ok(None),
+    }
+}
+
 fn list(setup: &Setup, output: Output) -> Result<Exit, Stop> {
+    let messages = waiting(setup)?;
+    let backlog = messages.as_ref().map(Dispatch::backlog);
+    let of = |name: &str| backlog.as_ref().map(|backlog| backlog.get(name).copied().unwrap_or_default());
     let line = |channel: &crate::config::ChannelConfig| Line {
         channel: channel.rule.name.clone(),
         kind: channel.kind.word(),
@@ -109,6 +137,8 @@ fn list(setup: &Setup, output: Output) -> Result<Exit, Stop> {
         actions: channel.rule.actions,
         language: channel.language.map(|language| language.tag()),
         address: channel.address.as_ref().map(ToString::to_string),
+        waiting: of(&channel.rule.name).map(|backlog| backlog.waiting),
+        lost: of(&channel.rule.name).map(|backlog| backlog.lost),
     };
     let channels = setup.config.channels.iter().map(line).collect();
     let listing = Listing { schema: "rentop.channels/1", channels };
@@ -116,7 +146,8 @@ fn list(setup: &Setup, output: Output) -> Result<Exit, Stop> {
         print_json(&listing)?;
         return Ok(Exit::Done);
     }
-    let mut table = Table::new(&["CHANNEL", "KIND", "FROM", "ALERTS", "ACTIONS", "LANGUAGE", "ADDRESS"]);
+    let mut table = Table::new(&["CHANNEL", "KIND", "FROM", "ALERTS", "ACTIONS", "LANGUAGE", "ADDRESS", " WAITING", " LOST"]);
+    let figure = |figure: Option<u32>| figure.map_or_else(|| "—".to_owned(), |figure| figure.to_string());
     for line in &listing.channels {
         table.row(vec![
             line.channel.clone(),
@@ -126,6 +157,8 @@ fn list(setup: &Setup, output: Output) -> Result<Exit, Stop> {
             if line.actions { "yes" } else { "no" }.to_owned(),
             line.language.unwrap_or("—").to_owned(),
             line.address.clone().unwrap_or_else(|| "—".to_owned()),
+            figure(line.waiting),
+            figure(line.lost),
         ]);
     }
     table.print(output)?;

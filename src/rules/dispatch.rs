@@ -18,8 +18,10 @@ use super::alerts::{Kind, Matter, Told};
 const FIRST_WAIT: SignedDuration = SignedDuration::from_secs(5);
 /// The longest of them.
 const LONGEST_WAIT: SignedDuration = SignedDuration::from_mins(15);
-/// What was not taken for so long is no news any more.
+/// What was tried in vain for so long is no news any more.
 const TOO_OLD: SignedDuration = SignedDuration::from_hours(24);
+/// Between two tries no more than this counts: rentop may have been off, or the machine asleep.
+const BETWEEN_TRIES: SignedDuration = SignedDuration::from_hours(1);
 /// After so many failures in a row a channel is said to fail.
 const FAILS_AFTER: u32 = 3;
 /// So many messages that are done with are known, so that an old reading of the ledger brings none of them back.
@@ -56,6 +58,11 @@ pub enum News {
         name: String,
         saves: Vec<Rate>,
     },
+    /// So many pieces of news could not be told; the first of them was made at `since`.
+    Lost {
+        count: u32,
+        since: Timestamp,
+    },
     /// Somebody tries the channel.
     Test,
 }
@@ -74,6 +81,17 @@ pub struct Message {
     /// It was sent before, and nobody knows whether it arrived.
     #[serde(default)]
     pub again: bool,
+    #[serde(default)]
+    pub wait: Wait,
+}
+
+/// How long a message has waited for its channel to take it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Wait {
+    /// While its channel was tried in vain.
+    pub tried: SignedDuration,
+    /// When that was last; `None` before the first time.
+    pub tried_at: Option<Timestamp>,
 }
 
 impl Message {
@@ -112,6 +130,14 @@ pub enum Delivery {
     Refused {
         why: String,
     },
+}
+
+/// What one channel has not been told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backlog {
+    pub waiting: u32,
+    /// Given up, and to be told as a number.
+    pub lost: u32,
 }
 
 /// Messages that go out together.
@@ -154,6 +180,32 @@ impl Queue {
     /// Nothing more is sent for a time from now on.
     fn pause(&mut self, now: Timestamp, wait: SignedDuration) {
         self.pause = Some((now, now.checked_add(wait).unwrap_or(Timestamp::MAX)));
+    }
+
+    /// So many messages are given up, of which this is the first: says so in one that waits for as long as it takes.
+    fn lose(&mut self, first: &Message, count: u32, last_id: &mut i64, now: Timestamp) -> Message {
+        for message in &mut self.waiting {
+            if let News::Lost { count: known, .. } = &mut message.news {
+                *known = known.saturating_add(count);
+                return message.clone();
+            }
+        }
+        *last_id = (*last_id + SALTS).max(Message::first_id(now) + first.id.rem_euclid(SALTS));
+        let news = News::Lost { count, since: first.made_at };
+        let (state, wait) = (MessageState::Queued, Wait::default());
+        let message = Message { id: *last_id, news, made_at: now, state, again: false, wait, ..first.clone() };
+        self.waiting.push_back(message.clone());
+        message
+    }
+
+    /// All that waits was offered in vain.
+    fn tried(&mut self, now: Timestamp) {
+        for message in &mut self.waiting {
+            let wait = &mut message.wait;
+            let since = wait.tried_at.unwrap_or(message.made_at);
+            wait.tried += now.duration_since(since).clamp(SignedDuration::ZERO, BETWEEN_TRIES);
+            wait.tried_at = Some(now);
+        }
     }
 
     fn is_free(&self, now: Timestamp) -> bool {
@@ -239,6 +291,7 @@ impl Dispatch {
                 host: host.to_owned(),
                 state: MessageState::Queued,
                 again: false,
+                wait: Wait::default(),
             };
             self.queues.entry(rule.name.clone()).or_default().waiting.push_back(message.clone());
             messages.push(message);
@@ -264,17 +317,27 @@ impl Dispatch {
         parcels
     }
 
-    /// What a channel did not take for a day is not told any more, also where the config has no such channel now.
+    /// What a channel was offered for a day and did not take is not told any more; how much that was it is told when it
+    /// takes something again.
     fn give_up_old(&mut self, now: Timestamp) {
         for (channel, queue) in &mut self.queues {
-            let old = |message: &Message| now.duration_since(message.made_at) >= TOO_OLD;
             let rule = self.rules.iter().any(|rule| rule.name == *channel);
+            let is_old = |message: &Message| match rule {
+                true => message.wait.tried >= TOO_OLD && !matches!(message.news, News::Lost { .. }),
+                false => now.duration_since(message.made_at) >= TOO_OLD,
+            };
             let why = match &queue.trouble {
                 _ if !rule => "not in the config any more".to_owned(),
                 Some(why) => format!("not taken for 24 h: {why}"),
-                None => "not sent for 24 h".to_owned(),
+                None => "not taken for 24 h".to_owned(),
             };
-            while let Some(mut message) = queue.waiting.pop_front_if(|message| old(message)) {
+            let (old, waiting): (VecDeque<_>, VecDeque<_>) = queue.waiting.drain(..).partition(is_old);
+            queue.waiting = waiting;
+            if let Some(first) = old.front().filter(|_| rule) {
+                let count = u32::try_from(old.len()).unwrap_or(u32::MAX);
+                self.unkept.push(queue.lose(first, count, &mut self.last_id, now));
+            }
+            for mut message in old {
                 message.state = MessageState::Dropped { why: why.clone() };
                 self.done.push_back(message.id);
                 self.unkept.push(message);
@@ -288,7 +351,7 @@ impl Dispatch {
         std::mem::take(&mut self.unkept)
     }
 
-    /// How a parcel fared. Returns the messages as they are to be written down.
+    /// How a parcel fared. Returns the messages as they are to be written down: also those that wait behind it.
     pub fn answered(&mut self, channel: &str, delivery: Delivery, now: Timestamp) -> Vec<Message> {
         let Some(queue) = self.queues.get_mut(channel) else { return Vec::new() };
         let mut messages = std::mem::take(&mut queue.under_way);
@@ -311,7 +374,9 @@ impl Dispatch {
                     message.state = MessageState::Queued;
                     message.again |= perhaps;
                 }
-                messages.iter().rev().for_each(|message| queue.waiting.push_front(message.clone()));
+                messages.drain(..).rev().for_each(|message| queue.waiting.push_front(message));
+                queue.tried(now);
+                messages.extend(queue.waiting.iter().cloned());
                 wait = wait.max(back_off(queue.failures)).max(asked.unwrap_or_default());
                 queue.failures = queue.failures.saturating_add(1);
                 queue.trouble = Some(why);
@@ -335,6 +400,19 @@ impl Dispatch {
         queues
             .filter(|(_, queue)| queue.failures >= FAILS_AFTER || queue.refused)
             .filter_map(|(name, queue)| Some((name.as_str(), queue.trouble.as_deref()?)))
+    }
+
+    /// How much news waits for each channel, and how much was given up, by what waits.
+    pub fn backlog<'a>(messages: impl IntoIterator<Item = &'a Message>) -> BTreeMap<&'a str, Backlog> {
+        let mut backlog = BTreeMap::<&str, Backlog>::new();
+        for message in messages {
+            let of = backlog.entry(&message.channel).or_default();
+            match message.news {
+                News::Lost { count, .. } => of.lost = of.lost.saturating_add(count),
+                _ => of.waiting += 1,
+            }
+        }
+        backlog
     }
 
     /// Nothing was sent that is not answered yet.

@@ -169,23 +169,71 @@ fn what_is_refused_is_dropped_with_its_reason_and_the_next_is_tried() {
     assert_eq!(dispatch.failing().count(), 0);
 }
 
+impl Dispatch {
+    /// Tries a channel every quarter of an hour for so long, in vain, from a time on. Returns when it ended.
+    fn try_in_vain(&mut self, mut now: Timestamp, hours: i64) -> Timestamp {
+        let end = now + SignedDuration::from_hours(hours);
+        while now < end {
+            assert_eq!(self.due(now).len(), 1);
+            self.answered("a", later("HTTP 500"), now);
+            now += LONGEST_WAIT;
+        }
+        end
+    }
+}
+
 #[test]
-fn what_nobody_took_for_a_day_is_given_up_and_said_why() {
+fn what_was_offered_for_a_day_is_given_up_and_told_as_a_number_when_the_channel_works_again() {
+    let mut dispatch = dispatch(vec![rule("a")]);
+    dispatch.tell(&["1", "2", "3", "4"].map(fired), false, "lab", at("00:00:00"));
+    let now = dispatch.try_in_vain(at("00:00:00"), 25);
+    dispatch.tell(&[fired("y")], false, "lab", now);
+    let parcel = dispatch.due(now).remove(0);
+    let given_up = dispatch.take_unkept();
+    let dropped = MessageState::Dropped { why: "not taken for 24 h: HTTP 500".to_owned() };
+    assert_eq!(given_up.iter().filter(|message| message.state == dropped).count(), 4);
+    let lost = News::Lost { count: 4, since: at("00:00:00") };
+    assert_eq!(parcel.messages.iter().map(|message| &message.news).collect::<Vec<_>>()[0], &lost);
+    assert!(given_up.iter().any(|message| message.news == lost && message.state == MessageState::Queued));
+    dispatch.answered("a", later("HTTP 500"), now);
+    // What is lost later is counted with it, and the number itself is never lost.
+    let now = dispatch.try_in_vain(now + LONGEST_WAIT, 30);
+    dispatch.tell(&[fired("z")], false, "lab", now);
+    let parcel = dispatch.due(now).remove(0);
+    assert_eq!(names(&parcel.messages[1..]), ["z"]);
+    assert_eq!(parcel.messages[0].news, News::Lost { count: 5, since: at("00:00:00") });
+    let all = &parcel.messages;
+    assert_eq!(Dispatch::backlog(all), [("a", Backlog { waiting: 1, lost: 5 })].into());
+}
+
+/// What was off, or slept, did not try: the message waits on, from one process to the next.
+#[test]
+fn only_the_time_in_which_it_was_tried_makes_a_message_old() {
     let mut dispatch = dispatch(vec![rule("a")]);
     dispatch.tell(&[fired("x")], false, "lab", at("00:00:00"));
-    dispatch.due(at("00:00:00"));
-    dispatch.answered("a", later("HTTP 500"), at("00:00:00"));
-    dispatch.tell(&[fired("y")], false, "lab", at("10:00:00"));
-    // A channel that is not in the config any more.
-    let mut orphan = dispatch.queues["a"].waiting[0].clone();
+    let days = |days: i64| at("00:00:00") + SignedDuration::from_hours(24 * days);
+    for day in 0..20 {
+        assert_eq!(names(&dispatch.due(days(day))[0].messages), ["x"], "day {day}");
+        let kept = dispatch.answered("a", later("no network"), days(day));
+        let text = serde_json::to_string(&kept).unwrap();
+        let rules = std::mem::take(&mut dispatch.rules);
+        dispatch = Dispatch { rules, ..Dispatch::default() };
+        dispatch.remember(serde_json::from_str(&text).unwrap());
+    }
+    assert!(dispatch.take_unkept().is_empty());
+}
+
+#[test]
+fn what_waits_for_a_channel_that_is_not_in_the_config_is_given_up_after_a_day() {
+    let mut dispatch = dispatch(vec![rule("a")]);
+    let mut orphan = dispatch.tell(&[fired("x")], false, "lab", at("00:00:00")).remove(0);
     (orphan.id, orphan.channel) = (1, "old".to_owned());
     dispatch.join(vec![orphan]);
-    let next_day = at("00:00:00") + SignedDuration::from_hours(24);
-    assert_eq!(names(&dispatch.due(next_day)[0].messages), ["y"]);
-    let told: Vec<(i64, MessageState)> =
-        dispatch.take_unkept().into_iter().map(|message| (message.id.min(2), message.state)).collect();
-    let dropped = |why: &str| MessageState::Dropped { why: why.to_owned() };
-    assert_eq!(told, [(2, dropped("not taken for 24 h: HTTP 500")), (1, dropped("not in the config any more"))]);
+    dispatch.due(at("23:00:00"));
+    assert_eq!(dispatch.take_unkept(), []);
+    dispatch.due(at("00:00:00") + SignedDuration::from_hours(24));
+    let dropped = MessageState::Dropped { why: "not in the config any more".to_owned() };
+    assert_eq!(dispatch.take_unkept().into_iter().map(|message| message.state).collect::<Vec<_>>(), [dropped]);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::app::event::Intent;
 use crate::app::notes;
 use crate::app::state::World;
 use crate::rules::alerts::{Alert, Finding, Matter, Stage, Told};
-use crate::rules::dispatch::{Delivery, News};
+use crate::rules::dispatch::{Delivery, MessageState, News};
 use crate::rules::saga::Operation;
 use crate::rules::spend::{Answer, BalanceChange, Exact, Period, Question, date_of};
 
@@ -117,7 +117,13 @@ fn write_down(world: &mut World, mut effects: Vec<Effect>, now: Timestamp) -> Ve
     let due = if world.collects() && !world.alerting.silent { world.alerting.dispatch.due(now) } else { Vec::new() };
     let alerting = &mut world.alerting;
     let (alerts, mut messages) = (alerting.alerts.take_unkept(), std::mem::take(&mut alerting.unkept));
-    messages.extend(alerting.dispatch.take_unkept());
+    let given_up = alerting.dispatch.take_unkept();
+    for message in &given_up {
+        if let MessageState::Dropped { why } = &message.state {
+            tracing::warn!(channel = message.channel, why, "a message is given up");
+        }
+    }
+    messages.extend(given_up);
     // Before they are sent, which is written down after it.
     if !alerts.is_empty() || !messages.is_empty() {
         effects.push(Effect::KeepAlerts { alerts, messages });
