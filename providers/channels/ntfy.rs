@@ -47,6 +47,7 @@ pub(super) fn read(reply: &Reply) -> Verdict {
     // The first three digits are the status.
     match code / 100 {
         429 => reply.later(why),
+        413 => Err(Undelivered::TooLong { why }),
         400..=499 => reply.refused(why),
         _ => reply.by_status(),
     }

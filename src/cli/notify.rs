@@ -96,6 +96,10 @@ fn test(setup: &Setup, name: &str) -> Result<Exit, Stop> {
             warn(format_args!("rentop: {name}: refused, and would be refused again: {why}"));
             Ok(Exit::Failed)
         }
+        Delivery::TooLong { why } => {
+            warn(format_args!("rentop: {name}: the message is too long for it: {why}"));
+            Ok(Exit::Failed)
+        }
         Delivery::Later { wait, why, perhaps } => {
             let wait = wait.map(|wait| format!(" (again in {} s at the earliest)", wait.as_secs())).unwrap_or_default();
             let perhaps = if perhaps { "; it may have arrived all the same" } else { "" };

@@ -134,7 +134,8 @@ impl Setup {
         world.alerting.heedless = matches!(kind, Kind::OneShot | Kind::Probe | Kind::Act);
         world.alerting.silent = matches!(kind, Kind::OneShot | Kind::Probe);
         world.alerting.dispatch.salt = salt(&owner);
-        world.alerting.dispatch.rules = self.config.channels.iter().map(|channel| channel.rule.clone()).collect();
+        world.alerting.dispatch.rules =
+            self.config.channels.iter().map(|channel| channel.rule_in(&config::process_environment)).collect();
         world.use_zone(self.config.timezone.clone());
         let fixed = Fixed {
             demo: kind == Kind::Demo,

@@ -99,7 +99,8 @@ impl Teller {
         }
         self.tell_collector(world.collector.as_ref());
         self.tell_alerts(&world.alerting.alerts);
-        self.tell_channels(world.alerting.dispatch.failing());
+        let failing = world.alerting.dispatch.failing();
+        self.tell_channels(failing.map(|(rule, why)| (rule.name.as_str(), why)));
         for account in &world.fleet.accounts {
             let trouble = account.trouble.iter().map(|trouble| trouble.value.line());
             let bill = world.spending.billing.get(&account.name).and_then(|billing| billing.trouble.as_ref());

@@ -43,6 +43,15 @@ pub struct ChannelRule {
     pub pace: SignedDuration,
     /// So many pieces of news go out together at the most.
     pub at_once: usize,
+    /// Another one when the channel is reached otherwise than before.
+    pub way: u16,
+}
+
+impl ChannelRule {
+    /// Whether an alert is about this channel as it is reached now.
+    pub fn is_meant_by(&self, matter: &Matter) -> bool {
+        matches!(matter, Matter::Channel { name, way, .. } if (name, *way) == (&self.name, self.way))
+    }
 }
 
 /// What a message tells.
@@ -108,7 +117,7 @@ pub enum MessageState {
     /// A request with it was begun: after a crash nobody knows whether it arrived.
     Sending,
     Sent,
-    /// The channel does not take it, and never will.
+    /// It is given up.
     Dropped {
         why: String,
     },
@@ -126,8 +135,12 @@ pub enum Delivery {
         /// It may have arrived all the same.
         perhaps: bool,
     },
-    /// It will never be taken.
+    /// The channel takes nothing before somebody has corrected something.
     Refused {
+        why: String,
+    },
+    /// This will never be taken: it is too long.
+    TooLong {
         why: String,
     },
 }
@@ -172,6 +185,8 @@ struct Queue {
     /// In a row.
     failures: u32,
     refused: bool,
+    /// What goes out together is too long: one by one until something is taken.
+    one_by_one: bool,
     /// Why the last one failed; `None` after a delivery.
     trouble: Option<String>,
 }
@@ -196,6 +211,22 @@ impl Queue {
         let message = Message { id: *last_id, news, made_at: now, state, again: false, wait, ..first.clone() };
         self.waiting.push_back(message.clone());
         message
+    }
+
+    /// What was sent and not taken waits again, before all else.
+    fn put_back(&mut self, messages: &mut [Message], perhaps: bool) {
+        for message in messages.iter_mut().rev() {
+            message.state = MessageState::Queued;
+            message.again |= perhaps;
+            self.waiting.push_front(message.clone());
+        }
+    }
+
+    /// What refused everything may have been corrected: what is new is worth a try.
+    fn try_soon(&mut self, pace: SignedDuration) {
+        if let Some((from, until)) = self.pause.as_mut().filter(|_| self.refused) {
+            *until = (*until).min(from.saturating_add(pace).unwrap_or(Timestamp::MAX));
+        }
     }
 
     /// All that waits was offered in vain.
@@ -293,7 +324,9 @@ impl Dispatch {
                 again: false,
                 wait: Wait::default(),
             };
-            self.queues.entry(rule.name.clone()).or_default().waiting.push_back(message.clone());
+            let queue = self.queues.entry(rule.name.clone()).or_default();
+            queue.waiting.push_back(message.clone());
+            queue.try_soon(rule.pace);
             messages.push(message);
         }
         messages
@@ -308,7 +341,8 @@ impl Dispatch {
             if queue.waiting.is_empty() || !queue.under_way.is_empty() || !queue.is_free(now) {
                 continue;
             }
-            let count = rule.at_once.clamp(1, queue.waiting.len());
+            let most = if queue.one_by_one { 1 } else { rule.at_once };
+            let count = most.clamp(1, queue.waiting.len());
             queue.under_way = queue.waiting.drain(..count).collect();
             queue.under_way.iter_mut().for_each(|message| message.state = MessageState::Sending);
             queue.pause(now, rule.pace);
@@ -363,20 +397,27 @@ impl Dispatch {
         match delivery {
             Delivery::Delivered => {
                 messages.iter_mut().for_each(|message| message.state = MessageState::Sent);
-                (queue.failures, queue.refused, queue.trouble) = (0, false, None);
+                (queue.failures, queue.refused, queue.one_by_one, queue.trouble) = (0, false, false, None);
+            }
+            // One of them may be all that is too long.
+            Delivery::TooLong { .. } if messages.len() > 1 => {
+                queue.one_by_one = true;
+                queue.put_back(&mut messages, false);
+            }
+            Delivery::TooLong { why } => {
+                messages.iter_mut().for_each(|message| message.state = MessageState::Dropped { why: why.clone() });
             }
             Delivery::Refused { why } => {
-                messages.iter_mut().for_each(|message| message.state = MessageState::Dropped { why: why.clone() });
+                queue.put_back(&mut messages, false);
+                queue.tried(now);
+                messages = queue.waiting.iter().cloned().collect();
+                wait = wait.max(LONGEST_WAIT);
                 (queue.refused, queue.trouble) = (true, Some(why));
             }
             Delivery::Later { wait: asked, why, perhaps } => {
-                for message in &mut messages {
-                    message.state = MessageState::Queued;
-                    message.again |= perhaps;
-                }
-                messages.drain(..).rev().for_each(|message| queue.waiting.push_front(message));
+                queue.put_back(&mut messages, perhaps);
                 queue.tried(now);
-                messages.extend(queue.waiting.iter().cloned());
+                messages = queue.waiting.iter().cloned().collect();
                 wait = wait.max(back_off(queue.failures)).max(asked.unwrap_or_default());
                 queue.failures = queue.failures.saturating_add(1);
                 queue.trouble = Some(why);
@@ -395,11 +436,11 @@ impl Dispatch {
     }
 
     /// The channels that do not take what they are told, each with why.
-    pub fn failing(&self) -> impl Iterator<Item = (&str, &str)> {
-        let queues = self.rules.iter().filter_map(|rule| self.queues.get_key_value(&rule.name));
+    pub fn failing(&self) -> impl Iterator<Item = (&ChannelRule, &str)> {
+        let queues = self.rules.iter().filter_map(|rule| Some((rule, self.queues.get(&rule.name)?)));
         queues
             .filter(|(_, queue)| queue.failures >= FAILS_AFTER || queue.refused)
-            .filter_map(|(name, queue)| Some((name.as_str(), queue.trouble.as_deref()?)))
+            .filter_map(|(rule, queue)| Some((rule, queue.trouble.as_deref()?)))
     }
 
     /// How much news waits for each channel, and how much was given up, by what waits.

@@ -7,7 +7,7 @@ use rstest::rstest;
 const PACE: SignedDuration = SignedDuration::from_secs(3);
 
 fn rule(name: &str) -> ChannelRule {
-    ChannelRule { name: name.to_owned(), watch_only: false, kinds: None, actions: true, pace: PACE, at_once: 3 }
+    ChannelRule { name: name.to_owned(), watch_only: false, kinds: None, actions: true, pace: PACE, at_once: 3, way: 0 }
 }
 
 fn dispatch(rules: Vec<ChannelRule>) -> Dispatch {
@@ -64,7 +64,7 @@ fn each_channel_is_told_what_it_wants() {
         ChannelRule { kinds: Some(vec![]), ..rule("deeds") },
     ];
     let vanished = Matter::Vanished { identity: identity("team", "b"), name: "b".to_owned() };
-    let broken = Matter::Channel { name: "all".to_owned(), why: "403".to_owned() };
+    let broken = Matter::Channel { name: "all".to_owned(), why: "403".to_owned(), way: 0 };
     let told = [
         fired("a"),
         Told::Fired(alert(vanished.clone())),
@@ -149,27 +149,52 @@ fn a_channel_fails_until_it_takes_something() {
         dispatch.due(at(minute));
         dispatch.answered("a", later("HTTP 500"), at(minute));
     }
-    assert_eq!(dispatch.failing().collect::<Vec<_>>(), [("a", "HTTP 500")]);
+    assert_eq!(dispatch.trouble(), ["a: HTTP 500"]);
     dispatch.due(at("10:30:00"));
     dispatch.answered("a", Delivery::Delivered, at("10:30:00"));
     assert_eq!(dispatch.failing().count(), 0);
 }
 
 #[test]
-fn what_is_refused_is_dropped_with_its_reason_and_the_next_is_tried() {
+fn what_is_refused_is_kept_and_tried_again_at_long_intervals_or_when_there_is_news() {
     let mut dispatch = dispatch(vec![rule("a")]);
     dispatch.tell(&["1", "2", "3", "4"].map(fired), false, "lab", at("10:00:00"));
+    let refused = || Delivery::Refused { why: "HTTP 404".to_owned() };
     dispatch.due(at("10:00:00"));
-    let written = dispatch.answered("a", Delivery::Refused { why: "19024".to_owned() }, at("10:00:00"));
-    let dropped = MessageState::Dropped { why: "19024".to_owned() };
-    assert!(written.len() == 3 && written.iter().all(|message| message.state == dropped));
-    assert_eq!(dispatch.failing().collect::<Vec<_>>(), [("a", "19024")]);
-    assert_eq!(names(&dispatch.due(at("10:00:03"))[0].messages), ["4"]);
-    dispatch.answered("a", Delivery::Delivered, at("10:00:03"));
-    assert_eq!(dispatch.failing().count(), 0);
+    let written = dispatch.answered("a", refused(), at("10:00:00"));
+    assert!(written.len() == 4 && written.iter().all(|message| message.state == MessageState::Queued));
+    assert_eq!(dispatch.trouble(), ["a: HTTP 404"]);
+    assert_eq!(dispatch.due(at("10:14:59")), []);
+    assert_eq!(names(&dispatch.due(at("10:15:00"))[0].messages), ["1", "2", "3"]);
+    dispatch.answered("a", refused(), at("10:15:00"));
+    dispatch.tell(&[fired("5")], false, "lab", at("10:16:00"));
+    assert_eq!(names(&dispatch.due(at("10:16:00"))[0].messages), ["1", "2", "3"]);
+    dispatch.answered("a", Delivery::Delivered, at("10:16:00"));
+    assert_eq!(dispatch.trouble(), [""; 0]);
+    let rest = &dispatch.due(at("10:16:03"))[0].messages;
+    assert!(names(rest) == ["4", "5"] && rest.iter().all(|message| !message.again));
+}
+
+#[test]
+fn what_is_too_long_is_tried_one_by_one_and_then_given_up_with_its_reason() {
+    let mut dispatch = dispatch(vec![rule("a")]);
+    dispatch.tell(&["1", "2"].map(fired), false, "lab", at("10:00:00"));
+    let too_long = || Delivery::TooLong { why: "HTTP 413".to_owned() };
+    dispatch.due(at("10:00:00"));
+    let written = dispatch.answered("a", too_long(), at("10:00:00"));
+    assert!(written.len() == 2 && written.iter().all(|message| message.state == MessageState::Queued));
+    assert_eq!(names(&dispatch.due(at("10:00:03"))[0].messages), ["1"]);
+    let written = dispatch.answered("a", too_long(), at("10:00:03"));
+    assert_eq!(written[0].state, MessageState::Dropped { why: "HTTP 413".to_owned() });
+    assert_eq!(names(&dispatch.due(at("10:00:06"))[0].messages), ["2"]);
+    assert_eq!(dispatch.trouble(), [""; 0], "the others are taken");
 }
 
 impl Dispatch {
+    fn trouble(&self) -> Vec<String> {
+        self.failing().map(|(rule, why)| format!("{}: {why}", rule.name)).collect()
+    }
+
     /// Tries a channel every quarter of an hour for so long, in vain, from a time on. Returns when it ended.
     fn try_in_vain(&mut self, mut now: Timestamp, hours: i64) -> Timestamp {
         let end = now + SignedDuration::from_hours(hours);

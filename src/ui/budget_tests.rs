@@ -146,7 +146,7 @@ pub fn alerts() -> Story {
             since: now - SignedDuration::from_mins(12),
         },
         Matter::Appeared { identity: lora, name: "sd-lora".to_owned(), rates: vec![usd("0.415")] },
-        Matter::Channel { name: "ops".to_owned(), why: "404 Not Found".to_owned() },
+        Matter::Channel { name: "ops".to_owned(), why: "404 Not Found".to_owned(), way: 0 },
     ];
     let topics: Vec<_> = matters.iter().map(Matter::topic).collect();
     let found = matters.into_iter().map(Finding::now).collect();
@@ -363,7 +363,7 @@ fn all() -> Vec<Matter> {
             amount: Money::new(dec("12.3"), Currency::USD),
             since: at("02:00:00"),
         },
-        Matter::Channel { name: "ops".to_owned(), why: "404 Not Found".to_owned() },
+        Matter::Channel { name: "ops".to_owned(), why: "404 Not Found".to_owned(), way: 0 },
     ]
 }
 

@@ -658,7 +658,7 @@ fn what_left_an_account_unexplained_is_told_as_the_books_say_it_every_hour() {
 
 fn channel(name: &str, watch_only: bool) -> ChannelRule {
     let pace = SignedDuration::from_secs(1);
-    ChannelRule { name: name.to_owned(), watch_only, kinds: None, actions: true, pace, at_once: 5 }
+    ChannelRule { name: name.to_owned(), watch_only, kinds: None, actions: true, pace, at_once: 5, way: 1 }
 }
 
 /// A screen collects and a `watch` looks on: the channels of those who watch are told all the same.
@@ -697,4 +697,29 @@ fn what_was_seen_can_be_put_off_beside_the_collector() {
     let stages: Vec<Stage> = story.state.world.alerting.alerts.open().map(|alert| alert.stage).collect();
     assert_eq!(stages, [put_off]);
     assert_eq!(story.tick("12:00:00").calling(), [Kind::Burn]);
+}
+
+/// An address that was corrected starts clean: nothing is said of it before a try, and nobody is told that it is over.
+#[test]
+fn a_channel_that_is_reached_otherwise_has_not_failed() {
+    let mut story = Story::begin("10:00:00");
+    let rules = vec![channel("ops", false), channel("other", false)];
+    story.state.world.alerting.dispatch.rules = rules.clone();
+    story.poll("10:00:00", a_and(vec![]));
+    story.limits().burn = Some(usd("0.5"));
+    story.tick("10:00:10");
+    let why = "HTTP 404".to_owned();
+    story.hear(WorldEvent::Sent { channel: "ops".to_owned(), delivery: Delivery::Refused { why } });
+    story.tick("10:00:20");
+    assert_eq!(story.calling(), [Kind::Burn, Kind::Channel]);
+    for (way, expected) in [(1, 1), (2, 0)] {
+        story.start();
+        story.messages.clear();
+        story.state.world.alerting.dispatch.rules =
+            rules.iter().map(|rule| ChannelRule { way, ..rule.clone() }).collect();
+        story.poll("10:01:00", a_and(vec![]));
+        let about = story.state.world.alerting.alerts.open().filter(|alert| alert.topic.kind == Kind::Channel);
+        assert_eq!(about.count(), expected, "reached by way {way}");
+        assert!(!story.messages.iter().any(|message| matches!(message.news, News::Resolved(_))));
+    }
 }

@@ -31,9 +31,8 @@ pub(super) fn all(world: &mut World, now: Timestamp) -> Vec<Finding> {
     rows::look(world, now, &mut found);
     accounts::look(world, now, &mut found);
     found.extend(world.operations.values().filter_map(|operation| not_done(world, operation, now)));
-    found.extend(world.alerting.dispatch.failing().map(|(name, why)| {
-        let (name, why) = (name.to_owned(), why.to_owned());
-        Finding::now(Matter::Channel { name, why })
+    found.extend(world.alerting.dispatch.failing().map(|(rule, why)| {
+        Finding::now(Matter::Channel { name: rule.name.clone(), why: why.to_owned(), way: rule.way })
     }));
     for (budget, standing) in world.budgets.rules.iter().zip(&world.budgets.standings) {
         if let Some(standing) = standing {
@@ -116,7 +115,8 @@ fn eased(world: &World, found: &[Finding], now: Timestamp) -> Vec<Finding> {
             limits.unreachable.is_some()
                 && account.is_some_and(|account| account.trouble.is_some() || is_heard(world, account, now))
         }
-        About::Channel(name) => world.alerting.dispatch.rules.iter().any(|rule| rule.name == *name),
+        // One that is reached otherwise now has not failed yet.
+        About::Channel(_) => world.alerting.dispatch.rules.iter().any(|rule| rule.is_meant_by(&alert.matter)),
         _ => false,
     };
     let gone_on = open.into_iter().filter(|alert| !found.contains(&alert.topic)).filter(may_come_back);

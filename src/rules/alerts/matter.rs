@@ -96,7 +96,13 @@ pub enum Matter {
     /// More left an account than is known to be charged.
     Unexplained { account: AccountName, amount: Money, since: Timestamp },
     /// A channel does not take what is to be told. `why` is one line without its address.
-    Channel { name: String, why: String },
+    Channel {
+        name: String,
+        why: String,
+        /// How it is reached: another one when that was changed.
+        #[serde(default)]
+        way: u16,
+    },
 }
 
 /// The kinds of alerts, each with its word in `--json` and in the config.
@@ -238,7 +244,7 @@ impl Matter {
                 (About::Account(account.clone()), String::new())
             }
             Matter::NotDone { op, .. } => (About::Action(*op), String::new()),
-            Matter::Channel { name, .. } => (About::Channel(name.clone()), String::new()),
+            Matter::Channel { name, way, .. } => (About::Channel(name.clone()), format!("{way:04x}")),
             Matter::Idle { identity, .. }
             | Matter::StoppedBilled { identity, .. }
             | Matter::Unattached { identity, .. }

@@ -226,7 +226,7 @@ impl Telling<'_> {
                 let says = format!(" lost {money} more than was charged since {}", self.moment(*since));
                 Sentence::new((self.title)(account), says)
             }
-            Matter::Channel { name, why } => Sentence::new(format!("channel {name}"), format!(" does not work: {why}")),
+            Matter::Channel { name, why, .. } => Sentence::new(format!("channel {name}"), format!(" does not work: {why}")),
         }
     }
 
@@ -337,7 +337,7 @@ impl Telling<'_> {
                 let says = format!(" 自 {} 起比已知费用多扣 {money}", self.moment(*since));
                 Sentence::new((self.title)(account), says)
             }
-            Matter::Channel { name, why } => Sentence::new(format!("通知渠道 {name}"), format!(" 发送失败：{why}")),
+            Matter::Channel { name, why, .. } => Sentence::new(format!("通知渠道 {name}"), format!(" 发送失败：{why}")),
         }
     }
 
