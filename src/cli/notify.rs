@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::setup::{self, Kind, Program, Setup};
 use super::table::{Table, print_json};
 use super::{Common, Exit, Output, Stop, tell, warn};
-use crate::rules::dispatch::{Delivery, Dispatch, Message, MessageState, News, Wait};
+use crate::rules::dispatch::{Backlog, Delivery, Dispatch, Message, MessageState, News, Wait};
 use crate::runtime::{Inbox, clock};
 
 #[derive(Clone, Debug, clap::Args)]
@@ -36,12 +36,13 @@ struct Listing {
 #[derive(Serialize)]
 struct Line {
     channel: String,
-    kind: &'static str,
+    /// `null` of a channel that the config does not name any more, as all that follows but what waits for it.
+    kind: Option<&'static str>,
     /// `any` or `watch`.
-    from: &'static str,
+    from: Option<&'static str>,
     /// `null` for all.
     alerts: Option<Vec<&'static str>>,
-    actions: bool,
+    actions: Option<bool>,
     /// `null` for the person's own.
     language: Option<&'static str>,
     /// The variable that holds the address, or that it stands in the config; `null` where there is none.
@@ -50,6 +51,23 @@ struct Line {
     waiting: Option<u32>,
     /// So many were given up, which the channel is told when it takes something again.
     lost: Option<u32>,
+}
+
+impl Line {
+    /// A channel that the config does not name any more.
+    fn unnamed(name: &str, of: Backlog) -> Self {
+        Line {
+            channel: providers::text::clean(name),
+            kind: None,
+            from: None,
+            alerts: None,
+            actions: None,
+            language: None,
+            address: None,
+            waiting: Some(of.waiting),
+            lost: Some(of.lost),
+        }
+    }
 }
 
 pub fn run(common: &Common, args: &NotifyArgs) -> Result<Exit, Stop> {
@@ -135,16 +153,20 @@ fn list(setup: &Setup, output: Output) -> Result<Exit, Stop> {
     let of = |name: &str| backlog.as_ref().map(|backlog| backlog.get(name).copied().unwrap_or_default());
     let line = |channel: &crate::config::ChannelConfig| Line {
         channel: channel.rule.name.clone(),
-        kind: channel.kind.word(),
-        from: if channel.rule.watch_only { "watch" } else { "any" },
+        kind: Some(channel.kind.word()),
+        from: Some(if channel.rule.watch_only { "watch" } else { "any" }),
         alerts: channel.rule.kinds.as_ref().map(|kinds| kinds.iter().map(|kind| kind.word()).collect()),
-        actions: channel.rule.actions,
+        actions: Some(channel.rule.actions),
         language: channel.language.map(|language| language.tag()),
         address: channel.address.as_ref().map(ToString::to_string),
         waiting: of(&channel.rule.name).map(|backlog| backlog.waiting),
         lost: of(&channel.rule.name).map(|backlog| backlog.lost),
     };
-    let channels = setup.config.channels.iter().map(line).collect();
+    let mut channels: Vec<Line> = setup.config.channels.iter().map(line).collect();
+    let named = |name: &str| setup.config.channels.iter().any(|channel| channel.rule.name == name);
+    for (name, of) in backlog.iter().flatten().filter(|(name, _)| !named(name)) {
+        channels.push(Line::unnamed(name, *of));
+    }
     let listing = Listing { schema: "rentop.channels/1", channels };
     if output.json {
         print_json(&listing)?;
@@ -155,10 +177,14 @@ fn list(setup: &Setup, output: Output) -> Result<Exit, Stop> {
     for line in &listing.channels {
         table.row(vec![
             line.channel.clone(),
-            line.kind.to_owned(),
-            line.from.to_owned(),
-            line.alerts.as_ref().map_or_else(|| "all".to_owned(), |kinds| kinds.join(" ")),
-            if line.actions { "yes" } else { "no" }.to_owned(),
+            line.kind.unwrap_or("not in the config").to_owned(),
+            line.from.unwrap_or("—").to_owned(),
+            match (&line.alerts, line.kind) {
+                (Some(kinds), _) => kinds.join(" "),
+                (None, Some(_)) => "all".to_owned(),
+                (None, None) => "—".to_owned(),
+            },
+            line.actions.map_or("—", |actions| if actions { "yes" } else { "no" }).to_owned(),
             line.language.unwrap_or("—").to_owned(),
             line.address.clone().unwrap_or_else(|| "—".to_owned()),
             figure(line.waiting),

@@ -140,6 +140,7 @@ mod tests {
             since,
             fired_at: Some(since),
             told_at: Some(since),
+            told_to: Default::default(),
         };
         let ended = |at| alert(at, Stage::Resolved { at });
         let message = |at, state| Message {

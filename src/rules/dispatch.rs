@@ -101,6 +101,9 @@ pub struct Wait {
     pub tried: SignedDuration,
     /// When that was last; `None` before the first time.
     pub tried_at: Option<Timestamp>,
+    /// Since when the config names no such channel, as far as somebody looked; `None` while it does.
+    #[serde(default)]
+    pub unnamed_since: Option<Timestamp>,
 }
 
 impl Message {
@@ -286,10 +289,15 @@ impl Dispatch {
                 Told::Resolved(_) if matter.is_event() => continue,
                 Told::Resolved(_) => News::Resolved(matter.clone()),
             };
+            // An end is news only where the beginning was told.
+            let knows = |rule: &ChannelRule| match told {
+                Told::Fired(_) => true,
+                Told::Resolved(alert) => alert.told_to.contains(&rule.name),
+            };
             let wants = |rule: &ChannelRule| {
                 // What a channel does not take is no news for itself.
                 let itself = matches!(matter, Matter::Channel { name, .. } if *name == rule.name);
-                !itself && rule.kinds.as_ref().is_none_or(|kinds| kinds.contains(&matter.kind()))
+                !itself && knows(rule) && rule.kinds.as_ref().is_none_or(|kinds| kinds.contains(&matter.kind()))
             };
             messages.extend(self.make(&news, wants, screens_only, host, now));
         }
@@ -356,9 +364,13 @@ impl Dispatch {
     fn give_up_old(&mut self, now: Timestamp) {
         for (channel, queue) in &mut self.queues {
             let rule = self.rules.iter().any(|rule| rule.name == *channel);
-            let is_old = |message: &Message| match rule {
-                true => message.wait.tried >= TOO_OLD && !matches!(message.news, News::Lost { .. }),
-                false => now.duration_since(message.made_at) >= TOO_OLD,
+            for message in queue.waiting.iter_mut().filter(|message| message.wait.unnamed_since.is_none() != rule) {
+                message.wait.unnamed_since = (!rule).then_some(now);
+                self.unkept.push(message.clone());
+            }
+            let is_old = |message: &Message| match message.wait.unnamed_since {
+                None => message.wait.tried >= TOO_OLD && !matches!(message.news, News::Lost { .. }),
+                Some(since) => now.duration_since(since) >= TOO_OLD,
             };
             let why = match &queue.trouble {
                 _ if !rule => "not in the config any more".to_owned(),
@@ -454,6 +466,12 @@ impl Dispatch {
             }
         }
         backlog
+    }
+
+    /// How many messages wait for each channel that the config does not name: after a day they are given up.
+    pub fn unnamed(&self) -> impl Iterator<Item = (&str, usize)> {
+        let unnamed = self.queues.iter().filter(|(name, _)| self.rules.iter().all(|rule| rule.name != **name));
+        unnamed.map(|(name, queue)| (name.as_str(), queue.waiting.len())).filter(|(_, count)| *count > 0)
     }
 
     /// Nothing was sent that is not answered yet.

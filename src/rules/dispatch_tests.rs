@@ -17,7 +17,8 @@ fn dispatch(rules: Vec<ChannelRule>) -> Dispatch {
 fn alert(matter: Matter) -> Alert {
     let topic = matter.topic();
     let since = at("09:00:00");
-    Alert { topic, matter, stage: Stage::Firing, since, fired_at: Some(since), told_at: Some(since) }
+    let told_to = ["all", "team", "gone", "deeds", "a", "b"].map(str::to_owned).into();
+    Alert { topic, matter, stage: Stage::Firing, since, fired_at: Some(since), told_at: Some(since), told_to }
 }
 
 fn idle(name: &str) -> Matter {
@@ -254,11 +255,23 @@ fn what_waits_for_a_channel_that_is_not_in_the_config_is_given_up_after_a_day() 
     let mut orphan = dispatch.tell(&[fired("x")], false, "lab", at("00:00:00")).remove(0);
     (orphan.id, orphan.channel) = (1, "old".to_owned());
     dispatch.join(vec![orphan]);
-    dispatch.due(at("23:00:00"));
+    assert_eq!(dispatch.unnamed().collect::<Vec<_>>(), [("old", 1)]);
+    // A day from when somebody saw that, not from when it was made.
+    dispatch.due(at("10:00:00"));
+    let noticed = dispatch.take_unkept();
+    assert_eq!(noticed.iter().map(|message| message.wait.unnamed_since).collect::<Vec<_>>(), [Some(at("10:00:00"))]);
+    dispatch.due(at("09:59:59") + SignedDuration::from_hours(24));
     assert_eq!(dispatch.take_unkept(), []);
-    dispatch.due(at("00:00:00") + SignedDuration::from_hours(24));
+    dispatch.due(at("10:00:00") + SignedDuration::from_hours(24));
     let dropped = MessageState::Dropped { why: "not in the config any more".to_owned() };
     assert_eq!(dispatch.take_unkept().into_iter().map(|message| message.state).collect::<Vec<_>>(), [dropped]);
+}
+
+#[test]
+fn an_end_is_told_to_the_channels_that_were_told_of_the_beginning() {
+    let mut dispatch = dispatch(vec![rule("a"), rule("renamed")]);
+    let messages = dispatch.tell(&[Told::Resolved(alert(idle("x")))], false, "lab", at("10:00:00"));
+    assert_eq!(messages.iter().map(|message| message.channel.as_str()).collect::<Vec<_>>(), ["a"]);
 }
 
 #[test]

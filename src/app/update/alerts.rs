@@ -102,6 +102,11 @@ fn look(world: &mut World, now: Timestamp) {
 fn tell(world: &mut World, told: &[Told], now: Timestamp) {
     let (screens_only, alerting) = (world.alerting.screens_only(), &mut world.alerting);
     let messages = alerting.dispatch.tell(told, screens_only, &alerting.host, now);
+    for message in &messages {
+        if let News::Fired(matter) = &message.news {
+            alerting.alerts.told_to(&matter.topic(), &message.channel);
+        }
+    }
     alerting.unkept.extend(messages);
 }
 

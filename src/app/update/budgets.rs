@@ -129,7 +129,7 @@ fn told(rules: &[Budget], standings: &[Option<Standing>]) -> Vec<Option<(u32, bo
 }
 
 /// How the budgets stand, and then how those do that are for a closed term, each beside its rule.
-fn make(world: &mut World, closed: &[(Budget, Budget)], now: Timestamp) -> Vec<Option<Standing>> {
+fn make(world: &mut World, past: &[(Budget, Budget)], now: Timestamp) -> Vec<Option<Standing>> {
     let World { fleet, spending, budgets, .. } = world;
     if budgets.rules.is_empty() {
         budgets.faces.clear();
@@ -178,13 +178,13 @@ fn make(world: &mut World, closed: &[(Budget, Budget)], now: Timestamp) -> Vec<O
         standing(budget, &inputs, now)
     };
     let present = |budget| of(budget, drawn(budget, budget.term(now).from, budgets, spending));
-    let past = |(rule, closed): &(Budget, Budget)| {
+    let as_closed = |(rule, closed): &(Budget, Budget)| {
         let term = closed.term(now);
         // Nobody had set it a limit before.
         let was_known = |drawn: &&Drawn| drawn.known_since.zip(term.to).is_some_and(|(since, to)| since < to);
         of(closed, drawn(rule, term.from, budgets, spending).filter(was_known))
     };
-    budgets.rules.iter().map(present).chain(closed.iter().map(past)).collect()
+    budgets.rules.iter().map(present).chain(past.iter().map(as_closed)).collect()
 }
 
 /// How a budget stood that has not become another one since.

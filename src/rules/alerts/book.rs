@@ -78,6 +78,9 @@ pub struct Alert {
     pub fired_at: Option<Timestamp>,
     /// When it was told last.
     pub told_at: Option<Timestamp>,
+    /// The channels that were told of it.
+    #[serde(default)]
+    pub told_to: BTreeSet<String>,
 }
 
 /// What is to be told to people.
@@ -233,7 +236,8 @@ impl Alerts {
         // After the clock was set back, one that ended may have begun at this very moment.
         let taken = self.ended.iter().filter(|alert| alert.since >= now && alert.topic == *topic);
         let since = taken.map(|alert| alert.since + SignedDuration::from_micros(1)).max().unwrap_or(now);
-        Alert { topic: topic.clone(), matter, stage: Stage::Pending, since, fired_at: None, told_at: None }
+        let (fired_at, told_at, told_to) = (None, None, BTreeSet::new());
+        Alert { topic: topic.clone(), matter, stage: Stage::Pending, since, fired_at, told_at, told_to }
     }
 
     fn fire_when_due(&mut self, topic: &Topic, after: SignedDuration, now: Timestamp, told: &mut Vec<Told>) {
@@ -295,6 +299,15 @@ impl Alerts {
     /// Somebody has seen it.
     pub fn acknowledge(&mut self, topic: &Topic) {
         self.set(topic, Stage::Acknowledged);
+    }
+
+    /// A channel is told of it: then it is told of its end as well.
+    pub fn told_to(&mut self, topic: &Topic, channel: &str) {
+        if let Some(alert) = self.open.get_mut(topic)
+            && alert.told_to.insert(channel.to_owned())
+        {
+            self.unkept.insert(topic.clone());
+        }
     }
 
     /// It is told again later.
