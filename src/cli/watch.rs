@@ -169,6 +169,8 @@ impl Teller {
         for (key, alert) in &now {
             let word = match alert.stage {
                 _ if self.alerts.get(key) == Some(&alert.stage) => continue,
+                // Nobody has seen it: a higher line took over.
+                Stage::Acknowledged if alerts.is_outdone(alert) => continue,
                 Stage::Acknowledged => "seen",
                 Stage::Snoozed { .. } => "put off",
                 _ => "alert",

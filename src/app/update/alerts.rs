@@ -124,8 +124,12 @@ fn write_down(world: &mut World, mut effects: Vec<Effect>, now: Timestamp) -> Ve
     let (alerts, mut messages) = (alerting.alerts.take_unkept(), std::mem::take(&mut alerting.unkept));
     let given_up = alerting.dispatch.take_unkept();
     for message in &given_up {
-        if let MessageState::Dropped { why } = &message.state {
-            tracing::warn!(channel = message.channel, why, "a message is given up");
+        match &message.state {
+            MessageState::Dropped { why } => tracing::warn!(channel = message.channel, why, "a message is given up"),
+            _ if message.wait.unnamed_since == Some(now) => {
+                tracing::warn!(channel = message.channel, "a message waits for a channel that is not in the config");
+            }
+            _ => {}
         }
     }
     messages.extend(given_up);

@@ -126,6 +126,17 @@ impl Alerts {
         self.open.values()
     }
 
+    /// Whether a higher line of the same budget and term is open, which tells all that this one tells.
+    pub fn is_outdone(&self, alert: &Alert) -> bool {
+        let Matter::Budget { name, term, threshold, .. } = &alert.matter else { return false };
+        self.open.values().any(|other| match &other.matter {
+            Matter::Budget { name: of, term: in_term, threshold: line, .. } => {
+                (of, in_term) == (name, term) && line > threshold && other.fired_at.is_some()
+            }
+            _ => false,
+        })
+    }
+
     pub fn get(&self, topic: &Topic) -> Option<&Alert> {
         self.open.get(topic)
     }
