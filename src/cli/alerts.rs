@@ -11,7 +11,7 @@ use super::setup::{self, Kind, Program, Setup};
 use super::spend::books::answered;
 use super::table::{Table, print_json};
 use super::{Common, Exit, Output, Stop, tell};
-use crate::rules::alerts::{About, Alert, Severity, Stage};
+use crate::rules::alerts::{About, Alert, Moot, Severity, Stage};
 use crate::runtime::clock;
 use crate::ui::text::alert_line;
 
@@ -89,6 +89,8 @@ pub struct Line {
     fired_at: Option<Timestamp>,
     snoozed_until: Option<Timestamp>,
     resolved_at: Option<Timestamp>,
+    /// gone, changed, term_over, term_ahead: why it ended where what it told is not over; else `null`.
+    ended_because: Option<&'static str>,
     /// One line in the language of the user.
     pub text: String,
 }
@@ -205,6 +207,7 @@ impl Listing {
             "FIRED_AT",
             "SNOOZED_UNTIL",
             "RESOLVED_AT",
+            "ENDED_BECAUSE",
             "TEXT",
         ]);
         let or_empty = |text: &Option<String>| text.clone().unwrap_or_default();
@@ -224,6 +227,7 @@ impl Listing {
                 time(line.fired_at),
                 time(line.snoozed_until),
                 time(line.resolved_at),
+                line.ended_because.unwrap_or_default().to_owned(),
                 line.text.clone(),
             ]);
         }
@@ -273,6 +277,7 @@ fn line(alert: &Alert, setup: &Setup) -> Line {
             Stage::Resolved { at } => Some(at),
             _ => None,
         },
+        ended_because: alert.moot.map(Moot::word),
         text: alert_line(&alert.matter, setup.language, &setup.config.timezone),
     }
 }

@@ -177,7 +177,9 @@ impl Teller {
             };
             self.say_alert(word, alert);
         }
-        for alert in alerts.ended().iter().filter(|alert| self.alerts.contains_key(&key(alert))) {
+        // What is no question any more is not over.
+        let is_over = |alert: &&Alert| alert.moot.is_none() && self.alerts.contains_key(&key(alert));
+        for alert in alerts.ended().iter().filter(is_over) {
             self.say_alert("over", alert);
         }
         self.alerts = now.into_iter().map(|(key, alert)| (key, alert.stage)).collect();

@@ -141,6 +141,7 @@ mod tests {
             fired_at: Some(since),
             told_at: Some(since),
             told_to: Default::default(),
+            moot: None,
         };
         let ended = |at| alert(at, Stage::Resolved { at });
         let message = |at, state| Message {

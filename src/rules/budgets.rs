@@ -12,7 +12,7 @@ mod standing;
 mod term;
 
 pub use draft::BudgetDraft;
-pub use findings::{closed, findings};
+pub use findings::{closed, findings, moot};
 pub use standing::{Drawn, Inputs, Running, Standing, share, standing};
 pub use term::{Cycle, Term};
 

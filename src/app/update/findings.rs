@@ -11,7 +11,7 @@ use providers::model::{AccountName, Action, Identity, Phase, ResourceKind};
 
 use super::happened;
 use crate::app::state::World;
-use crate::rules::alerts::{About, Alert, Finding, Kind, Matter, Stage, Topic};
+use crate::rules::alerts::{About, Alert, Finding, Kind, Matter, Moot, Stage, Topic};
 use crate::rules::budgets;
 use crate::rules::fleet::{Account, Freshness, Known, Row};
 use crate::rules::plan::shown_name;
@@ -49,6 +49,8 @@ pub(super) fn all(world: &mut World, now: Timestamp) -> Vec<Finding> {
         is_heard(world, account, now).then(|| Finding::now(matter.clone()))
     }));
     found.extend(explained(world, now));
+    found.extend(budgets::moot(&world.budgets.rules, &world.alerting.alerts, &found, now));
+    found.extend(other_channels(world));
     let eased = eased(world, &found, now);
     found.extend(eased);
     found
@@ -89,6 +91,20 @@ fn explained(world: &World, now: Timestamp) -> impl Iterator<Item = Finding> {
     let pending = world.alerting.alerts.open().filter(|alert| alert.stage == Stage::Pending);
     let explained = pending.filter(move |alert| happened::is_explained(world, &alert.matter, now));
     explained.map(|alert| Finding::eased(alert.matter.clone()))
+}
+
+/// Alerts about channels that the config does not name any more, or that are reached otherwise now.
+fn other_channels(world: &World) -> impl Iterator<Item = Finding> {
+    let rules = &world.alerting.dispatch.rules;
+    world.alerting.alerts.open().filter_map(move |alert| {
+        let Matter::Channel { name, .. } = &alert.matter else { return None };
+        let rule = rules.iter().find(|rule| rule.name == *name);
+        match rule {
+            None => Some(Finding::moot(alert.matter.clone(), Moot::Gone)),
+            Some(rule) if !rule.is_meant_by(&alert.matter) => Some(Finding::moot(alert.matter.clone(), Moot::Changed)),
+            Some(_) => None,
+        }
+    })
 }
 
 /// What was so a moment ago and, as somebody looked, is not now: it may come and go.

@@ -28,17 +28,50 @@ pub struct Finding {
     pub after: SignedDuration,
     /// It is noted without being told.
     pub quiet: bool,
+    /// What it was about is no question any more: an alert about it ends, and nobody is told.
+    pub moot: Option<Moot>,
+}
+
+/// Why an alert ended that says nothing about whether what it told is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Moot {
+    /// The config does not name what it was about any more.
+    Gone,
+    /// The config says something else of it.
+    Changed,
+    /// The term that it was about is over.
+    TermOver,
+    /// The clock was set back to before the term that it was about.
+    TermAhead,
+}
+
+impl Moot {
+    /// Its word in `--json`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Moot::Gone => "gone",
+            Moot::Changed => "changed",
+            Moot::TermOver => "term_over",
+            Moot::TermAhead => "term_ahead",
+        }
+    }
 }
 
 impl Finding {
     /// Told at once.
     pub fn now(matter: Matter) -> Self {
-        Finding { matter, holds: true, after: SignedDuration::ZERO, quiet: false }
+        Finding { matter, holds: true, after: SignedDuration::ZERO, quiet: false, moot: None }
     }
 
     /// Told when it has been so for a time.
     pub fn after(matter: Matter, after: SignedDuration) -> Self {
         Finding { after, ..Finding::now(matter) }
+    }
+
+    /// Neither so nor over: no question any more.
+    pub fn moot(matter: Matter, why: Moot) -> Self {
+        Finding { holds: false, moot: Some(why), ..Finding::now(matter) }
     }
 
     /// No longer so, and not surely over.
@@ -81,6 +114,9 @@ pub struct Alert {
     /// The channels that were told of it.
     #[serde(default)]
     pub told_to: BTreeSet<String>,
+    /// Why it ended, where what it told is not over; `None` otherwise, and while it is open.
+    #[serde(default)]
+    pub moot: Option<Moot>,
 }
 
 /// What is to be told to people.
@@ -202,7 +238,13 @@ impl Alerts {
     }
 
     fn find(&mut self, topic: &Topic, finding: Finding, now: Timestamp, told: &mut Vec<Told>) {
-        let Finding { matter, holds, after, quiet } = finding;
+        let Finding { matter, holds, after, quiet, moot } = finding;
+        if moot.is_some() {
+            if let Some(alert) = self.open.get_mut(topic) {
+                alert.moot = moot;
+            }
+            return self.end(topic, now, told);
+        }
         let is_over = |alert: &Alert| match alert.stage {
             Stage::Pending => !holds || alert.since > now,
             // It has happened again.
@@ -248,7 +290,8 @@ impl Alerts {
         let taken = self.ended.iter().filter(|alert| alert.since >= now && alert.topic == *topic);
         let since = taken.map(|alert| alert.since + SignedDuration::from_micros(1)).max().unwrap_or(now);
         let (fired_at, told_at, told_to) = (None, None, BTreeSet::new());
-        Alert { topic: topic.clone(), matter, stage: Stage::Pending, since, fired_at, told_at, told_to }
+        let (topic, stage, moot) = (topic.clone(), Stage::Pending, None);
+        Alert { topic, matter, stage, since, fired_at, told_at, told_to, moot }
     }
 
     fn fire_when_due(&mut self, topic: &Topic, after: SignedDuration, now: Timestamp, told: &mut Vec<Told>) {
@@ -302,7 +345,7 @@ impl Alerts {
         self.ended.insert(0, alert.clone());
         self.ended.truncate(RECENT);
         // That an event was seen is no news.
-        if !alert.matter.is_event() {
+        if !alert.matter.is_event() && alert.moot.is_none() {
             told.push(Told::Resolved(alert));
         }
     }

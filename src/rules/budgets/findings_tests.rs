@@ -56,7 +56,8 @@ impl Desk {
     /// Looks once, a minute after the last time. Returns what was told: lines that were crossed, and others in words.
     fn look(&mut self, spent: &str) -> Vec<String> {
         self.now += SignedDuration::from_mins(1);
-        let found = findings(&self.budget, &self.stands(spent), &self.alerts);
+        let mut found = findings(&self.budget, &self.stands(spent), &self.alerts);
+        found.extend(moot(std::slice::from_ref(&self.budget), &self.alerts, &found, self.now));
         let told = self.alerts.take(found, &|_| false, self.now);
         self.kept
             .extend(self.alerts.take_unkept().into_iter().map(|alert| ((alert.topic.clone(), alert.since), alert)));
@@ -108,7 +109,7 @@ fn a_new_term_arms_the_lines_again() {
     };
     assert_eq!(look("2026-11-28T10:00:00Z", "80.5"), ["80 at 80.5"]);
     assert!(look("2026-11-30T23:00:00Z", "95").is_empty());
-    assert_eq!(look("2026-12-01T00:10:00Z", "0.1"), ["no more budget 2026-11-01 80"]);
+    assert!(look("2026-12-01T00:10:00Z", "0.1").is_empty(), "that a term is over is no news");
     assert_eq!(look("2026-12-20T10:00:00Z", "80.2"), ["80 at 80.2"]);
 }
 
@@ -221,4 +222,24 @@ fn a_forecast_of_the_limit_itself_or_after_it_was_reached_is_no_news() {
     assert!(desk.looks(&["101"; 10]).is_empty());
     desk.budget.forecast = None;
     assert!(desk.looks(&["90"; 10]).is_empty());
+}
+
+/// That a budget was renamed, taken out, or has another limit or other lines is no end of what it told.
+#[test]
+fn what_is_no_question_any_more_ends_without_a_word_and_with_its_reason() {
+    let other_limit = Budget { limit: budget("all", "200", Cycle::Month).limit, ..budget("all", "100", Cycle::Month) };
+    let other_lines = Budget { thresholds: vec![95], ..budget("all", "100", Cycle::Month) };
+    let cases = [
+        (vec![budget("renamed", "100", Cycle::Month)], Moot::Gone),
+        (vec![], Moot::Gone),
+        (vec![other_limit], Moot::Changed),
+        (vec![other_lines], Moot::Changed),
+    ];
+    for (rules, why) in cases {
+        let mut desk = Desk::new("100", &[80]);
+        assert_eq!(desk.look("85"), ["80 at 85"]);
+        let found = moot(&rules, &desk.alerts, &[], desk.now);
+        assert_eq!(desk.alerts.take(found, &|_| false, desk.now), [], "{why:?}");
+        assert_eq!(desk.alerts.ended()[0].moot, Some(why));
+    }
 }
