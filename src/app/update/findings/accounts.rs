@@ -1,6 +1,6 @@
 //! What accounts give rise to: they do not answer, their money ends, all of them together burn too much.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use providers::error::ErrorKind;
 use providers::model::{Fate, Phase};
 use providers::money::{Burn, Rate};
@@ -88,7 +88,7 @@ fn runway(world: &World, account: &Account, totals: &Totals, now: Timestamp) -> 
         stopped,
     };
     let quiet = world.alerting.topped_up.contains(&account.name);
-    Some(Finding { holds: is_told, after: SignedDuration::ZERO, quiet, matter })
+    Some(Finding { holds: is_told, quiet, ..Finding::now(matter) })
 }
 
 /// What is certainly charged, in the currency of the limit; what cannot be exchanged stands in it no more than in any
