@@ -123,15 +123,7 @@ struct Request {
 /// What came back.
 struct Reply {
     status: StatusCode,
-    /// Tells one address from another, and nothing else of it: a few bits of a hash (FNV-1a).
-pub fn mark(address: &SecretString) -> u16 {
-    let bytes = address.expose_secret().trim().bytes();
-    let hash =
-        bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
-    (hash >> 48) as u16
-}
-
-/// The wait that a header names.
+    /// The wait that a header names.
     wait: Option<Duration>,
     body: Vec<u8>,
     /// The body, where it is JSON.
@@ -339,6 +331,14 @@ pub fn address(text: &str) -> Result<Url, String> {
         "http" => Err("plain http would show the address to others; use https".to_owned()),
         _ => Err("the address begins with neither https nor http".to_owned()),
     }
+}
+
+/// Tells one address from another, and nothing else of it: a few bits of a hash (FNV-1a).
+pub fn mark(address: &SecretString) -> u16 {
+    let bytes = address.expose_secret().trim().bytes();
+    let hash =
+        bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    (hash >> 48) as u16
 }
 
 /// The wait that a header names: Retry-After everywhere, and Feishu's own.

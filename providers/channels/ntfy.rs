@@ -7,7 +7,7 @@
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::{LINE_BYTES, Open, Reply, Request, TITLE_BYTES, Text, Verdict, Weight, cut};
+use super::{LINE_BYTES, Open, Reply, Request, TITLE_BYTES, Text, Undelivered, Verdict, Weight, cut};
 
 /// Without the title, which has its own place.
 pub(super) const MOST_BYTES: usize = 4096 - TITLE_BYTES;

@@ -1,6 +1,6 @@
 //! What accounts give rise to: they do not answer, their money ends, all of them together burn too much.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use providers::error::ErrorKind;
 use providers::model::{Fate, Phase};
 use providers::money::{Burn, Rate};
