@@ -22,6 +22,9 @@ pub struct Budgets {
     pub closed: Vec<(Budget, Option<Standing>)>,
     /// When anything was last seen before this process began to look; `None` when nothing was.
     pub seen: Option<Timestamp>,
+    /// Accounts of which the ledger knows something and that have not been looked at since it was read: what ran
+    /// meanwhile is not counted yet.
+    pub unheard: BTreeSet<AccountName>,
     /// When these were made.
     pub as_of: Option<Timestamp>,
     /// The user's rates, by which several currencies come to the one of a limit.

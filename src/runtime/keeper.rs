@@ -579,7 +579,8 @@ impl Desk {
             None => {}
             Some(Ok(summed)) => {
                 self.summed = Some(day);
-                self.outbox.put(Event::World(WorldEvent::Summed(Box::new(Summed { asked, ..summed }))));
+                let partial = !self.waiting.is_empty();
+                self.outbox.put(Event::World(WorldEvent::Summed(Box::new(Summed { asked, partial, ..summed }))));
             }
             Some(Err(error)) => tracing::error!(%error, "the books cannot be added up"),
         }

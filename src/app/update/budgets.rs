@@ -10,6 +10,7 @@ use crate::app::spending::Spending;
 use crate::app::state::World;
 use crate::rules::budgets::{Budget, Drawn, Inputs, Running, Standing, Thing, standing};
 use crate::rules::fleet::Fleet;
+use crate::rules::memory::Memory;
 use crate::rules::spend::{Lump, Part};
 
 /// Standings are made anew so often when one change follows another.
@@ -42,6 +43,17 @@ fn closed(budgets: &Budgets, now: Timestamp) -> impl Iterator<Item = (&Budget, B
         let is_due = now.duration_since(to) < BILLED_LATE || budgets.seen.is_some_and(|seen| seen < to);
         is_due.then_some((rule, closed))
     })
+}
+
+/// The accounts that are to be looked at before what was spent is known: those that were looked at before.
+pub(super) fn unheard(world: &World, memory: &Memory) -> BTreeSet<AccountName> {
+    let known = memory.accounts.iter().filter(|account| account.as_of.is_some());
+    known.filter(|known| world.fleet.account(&known.name).is_some()).map(|known| known.name.clone()).collect()
+}
+
+/// Whether budgets can be judged: what runs was looked at, and nothing that was spent waits to be written.
+pub(super) fn are_whole(world: &World) -> bool {
+    world.budgets.unheard.is_empty() && world.spending.tally.is_whole()
 }
 
 /// Whether the books are to be asked: a budget has begun anew, or is another one than they were asked for.

@@ -11,7 +11,7 @@ use crate::app::update;
 use crate::rules::alerts::{Alert, Matter, Stage};
 use crate::rules::budgets::{Cycle, Scope};
 use crate::rules::matcher::Glob;
-use crate::rules::memory::{Collector, Memory};
+use crate::rules::memory::{AccountMemory, Collector, Memory, Owner};
 use crate::rules::samples::{at, budget, fleet, instance, listed};
 use crate::rules::settings::Rules;
 use crate::rules::spend::{Amounts, Exact, Period, Summed, Sums};
@@ -244,4 +244,32 @@ fn the_first_look_in_a_new_term_tells_the_one_before_and_a_new_budget_has_none()
         desk.list(vec![]).books_answer_of("11", at("09:00:00")).at(later + SignedDuration::from_secs(20));
         assert_eq!(desk.told_of_closed().len(), expected, "last seen {seen}");
     }
+}
+
+/// After a start the books hold what was seen before: a line is not judged by that before the first look is done.
+#[test]
+fn nothing_is_told_of_partial_sums() {
+    let mut desk = Desk::new(vec![budget("all", "0.05", Cycle::Day)], at("10:00:00"));
+    let known = AccountMemory { as_of: Some(at("09:00:00")), ..AccountMemory::new("team".into(), "vast".into()) };
+    let memory = Memory { accounts: vec![known], ..Memory::default() };
+    desk.state.world.collector = Some(Collector::Other { owner: Owner { host: "box".to_owned(), pid: 1 }, until: desk.now });
+    desk.hear(WorldEvent::Remembered { memory: Box::new(memory), notices: Vec::new() });
+    desk.hear(WorldEvent::Collector(Collector::Us));
+    desk.state.world.remembered = true;
+    desk.hear(WorldEvent::AddedUp);
+    desk.books_answer();
+    let runs = || vec![instance("a", Phase::Running, "3600")];
+    let told = |desk: &Desk| desk.state.world.alerting.alerts.open().count();
+    desk.state.world.alerting.looked_at = None;
+    desk.at(at("10:00:20"));
+    assert!(desk.standing("all").is_some() && told(&desk) == 0);
+    assert!(!are_whole(&desk.state.world), "the account was not looked at yet");
+    desk.list(runs());
+    assert!(are_whole(&desk.state.world));
+    desk.at(at("10:00:40"));
+    assert!(told(&desk) > 0);
+    // What waits for a disk with room is in no sum.
+    let waiting = Summed { partial: true, day: TimeZone::UTC.to_datetime(desk.now).date(), ..Summed::default() };
+    desk.hear(WorldEvent::Summed(Box::new(waiting)));
+    assert!(!are_whole(&desk.state.world));
 }

@@ -34,14 +34,14 @@ pub(super) fn all(world: &mut World, now: Timestamp) -> Vec<Finding> {
     found.extend(world.alerting.dispatch.failing().map(|(rule, why)| {
         Finding::now(Matter::Channel { name: rule.name.clone(), why: why.to_owned(), way: rule.way })
     }));
-    for (budget, standing) in world.budgets.rules.iter().zip(&world.budgets.standings) {
-        if let Some(standing) = standing {
-            found.extend(budgets::findings(budget, standing, &world.alerting.alerts));
+    if super::budgets::are_whole(world) {
+        let alerts = &world.alerting.alerts;
+        for (budget, standing) in world.budgets.rules.iter().zip(&world.budgets.standings) {
+            found.extend(standing.iter().flat_map(|standing| budgets::findings(budget, standing, alerts)));
         }
+        let closed = world.budgets.closed.iter();
+        found.extend(closed.filter_map(|(budget, standing)| budgets::closed(budget, standing.as_ref()?, alerts)));
     }
-    found.extend(world.budgets.closed.iter().filter_map(|(budget, standing)| {
-        budgets::closed(budget, standing.as_ref()?, &world.alerting.alerts)
-    }));
     found.extend(world.alerting.unexplained.iter().flatten().filter_map(|matter| {
         let About::Account(name) = matter.topic().about else { return None };
         // A balance that nobody reads any more tells nothing new.
@@ -170,7 +170,10 @@ pub(super) fn is_doubtful(world: &World, topic: &Topic, now: Timestamp) -> bool 
         }
         // What is not heard may be what burns.
         About::Fleet => world.fleet.accounts.iter().any(|account| !is_heard(world, account, now)),
-        About::Budget(name) => world.budgets.get(name).is_some_and(|(_, standing)| standing.is_none()),
+        About::Budget(name) => {
+            let is_unknown = |(_, standing): (_, Option<&_>)| standing.is_none();
+            !super::budgets::are_whole(world) || world.budgets.get(name).is_some_and(is_unknown)
+        }
         About::Action(_) | About::Channel(_) => false,
     }
 }

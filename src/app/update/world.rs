@@ -52,6 +52,7 @@ pub fn update(world: &mut World, event: WorldEvent, now: Timestamp) -> Vec<Effec
         }
         WorldEvent::Orphaned(unfinished) => take_up(world, unfinished, now),
         WorldEvent::NotReady { account, trouble } => {
+            world.budgets.unheard.remove(&account);
             if let Some(account) = world.fleet.account_mut(&account) {
                 account.fail(trouble, now);
             }
@@ -245,6 +246,7 @@ fn remembered(world: &mut World, memory: Memory, notices: Vec<LedgerNotice>, now
     }
     world.remembered = true;
     world.budgets.seen = memory.accounts.iter().filter_map(|account| account.as_of).max();
+    world.budgets.unheard = budgets::unheard(world, &memory);
     for account in &memory.accounts {
         let one_shot = world.one_shot;
         let known = world.fleet.account_mut(&account.name).filter(|known| known.provider == account.provider);
@@ -370,6 +372,7 @@ fn polled(world: &mut World, name: &AccountName, asked_at: Timestamp, poll: Poll
         }
         return vec![Effect::Rename { from: former, to: name.clone() }, Effect::Recall];
     }
+    world.budgets.unheard.remove(name);
     let watched: Vec<(OpId, Sight)> = world
         .under_way()
         .filter(|operation| operation.target.identity.account == *name)
