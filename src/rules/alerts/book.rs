@@ -14,6 +14,8 @@ use crate::rules::spend::Exchange;
 const REPEAT: SignedDuration = SignedDuration::from_hours(1);
 /// So long an event that nobody has marked as seen stays open.
 const EVENT_STAYS: SignedDuration = SignedDuration::from_hours(24);
+/// So long after its end what was told of a term is not told anew, where the clock was set back into that term.
+const TERM_TOLD: SignedDuration = SignedDuration::from_hours(24);
 /// How many ended alerts are remembered.
 const RECENT: usize = 200;
 
@@ -267,7 +269,7 @@ impl Alerts {
                 (_, matter) => matter,
             };
         } else {
-            let alert = self.begin(topic, matter, now);
+            let alert = self.told_of_term(topic, &matter, now).unwrap_or_else(|| self.begin(topic, matter, now));
             self.open.insert(topic.clone(), alert);
             self.unkept.insert(topic.clone());
         }
@@ -283,6 +285,19 @@ impl Alerts {
             self.unkept.insert(topic.clone());
         }
         self.fire_when_due(topic, after, now, told);
+    }
+
+    /// An alert about a term that ended with the term, and that term is the present one again: the clock was set back.
+    /// It goes on as seen: it was told.
+    fn told_of_term(&self, topic: &Topic, matter: &Matter, now: Timestamp) -> Option<Alert> {
+        let ended_by_term = |alert: &&Alert| {
+            let of_term = alert.moot == Some(Moot::TermOver) || matches!(alert.matter, Matter::Budget { closed: Some(_), .. });
+            let lately = |at| now.duration_since(at) < TERM_TOLD;
+            alert.topic == *topic && of_term && alert.ended_at().is_some_and(lately)
+        };
+        let known = self.ended.iter().find(ended_by_term)?;
+        let Alert { fired_at, told_at, told_to, .. } = known.clone();
+        Some(Alert { stage: Stage::Acknowledged, fired_at, told_at, told_to, ..self.begin(topic, matter.clone(), now) })
     }
 
     fn begin(&self, topic: &Topic, matter: Matter, now: Timestamp) -> Alert {

@@ -243,3 +243,21 @@ fn what_is_no_question_any_more_ends_without_a_word_and_with_its_reason() {
         assert_eq!(desk.alerts.ended()[0].moot, Some(why));
     }
 }
+
+/// The clock runs ahead over the turn and is set back: what was told of the term is not told again, and what is told of
+/// one that lay ahead is, once that is there.
+#[test]
+fn a_clock_that_goes_over_the_turn_and_back_tells_each_crossing_once() {
+    let mut desk = Desk::new("100", &[80, 100]);
+    let mut look = |time: &str, spent: &str| {
+        desk.now = time.parse().unwrap();
+        desk.look(spent)
+    };
+    assert_eq!(look("2026-11-30T23:50:00Z", "85"), ["80 at 85"]);
+    assert!(look("2026-12-01T00:10:00Z", "1").is_empty());
+    assert!(look("2026-11-30T23:52:00Z", "86").is_empty());
+    assert_eq!(look("2026-11-30T23:55:00Z", "101"), ["100 at 101"]);
+    assert_eq!(look("2026-12-01T00:20:00Z", "81"), ["80 at 81"]);
+    assert!(look("2026-11-30T23:58:00Z", "101").is_empty());
+    assert_eq!(look("2026-12-01T00:30:00Z", "81"), ["80 at 81"], "the true turn");
+}
