@@ -2,17 +2,19 @@
 //!
 //! `term` says which time that is, `standing` what was spent in it and what will be (`measure` what of the spend counts,
 //! `curve` how it grows), `findings` what of it somebody should know, `draft`
-//! how one is written.
+//! how one is written, and `limit` how its limit is.
 
 mod curve;
 mod draft;
 mod findings;
+mod limit;
 mod measure;
 mod standing;
 mod term;
 
 pub use draft::BudgetDraft;
 pub use findings::{closed, findings, moot};
+pub use limit::{NoLimit, limit};
 pub use standing::{Drawn, Inputs, Running, Standing, share, standing};
 pub use term::{Cycle, Term};
 

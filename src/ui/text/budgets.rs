@@ -2,7 +2,7 @@
 
 use super::Language;
 use crate::app::budget_form::{Field, Mistake};
-use crate::rules::budgets::Cycle;
+use crate::rules::budgets::{Cycle, NoLimit};
 
 /// A text about budgets.
 #[derive(Clone, Copy, Debug)]
@@ -189,7 +189,11 @@ impl Language {
         let fixed = match mistake {
             Mistake::NoName => ["give it a name", "请取一个名称"],
             Mistake::NameTaken => ["another budget has this name", "已有同名预算"],
-            Mistake::NoLimit => {
+            Mistake::NoLimit(NoLimit::DecimalComma) => [
+                "a comma parts thousands: 1,500 USD; decimals begin with a point: 0.5 USD",
+                "逗号只分千位：1,500 USD；小数用点：0.5 USD",
+            ],
+            Mistake::NoLimit(NoLimit::NoUnit | NoLimit::Unreadable) => {
                 ["an amount above 0 and a unit: 1500 USD, 200 gpu-h", "大于 0 的数量和单位：1500 USD、200 gpu-h"]
             }
             Mistake::NoPeriod => [
