@@ -18,6 +18,8 @@ pub struct Budgets {
     pub rules: Vec<Budget>,
     /// Of each of them; `None` before the books have answered.
     pub standings: Vec<Option<Standing>>,
+    /// How those stood that have no standing just now, since the books are asked anew.
+    pub before: Vec<(Budget, Standing)>,
     /// How the terms that closed lately stood at their end, each as a budget for its days alone.
     pub closed: Vec<(Budget, Option<Standing>)>,
     /// When anything was last seen before this process began to look; `None` when nothing was.

@@ -116,7 +116,14 @@ pub(super) fn bring_up_to_date(world: &mut World, now: Timestamp) {
     }
     // Lines are made anew when one of them tells something else.
     world.changed |= told(&budgets.rules, &standings) != told(&budgets.made_for, &budgets.standings);
-    budgets.standings = standings;
+    let stood = std::mem::replace(&mut budgets.standings, standings);
+    let stood = budgets.made_for.iter().cloned().zip(stood).filter_map(|(budget, stood)| Some((budget, stood?)));
+    budgets.before.extend(stood);
+    let (rules, standings) = (&budgets.rules, &budgets.standings);
+    // Only where nothing newer is known.
+    budgets.before.retain(|(budget, _)| {
+        rules.iter().zip(standings).any(|(rule, standing)| rule == budget && standing.is_none())
+    });
     if budgets.made_for != budgets.rules {
         budgets.made_for.clone_from(&budgets.rules);
     }
@@ -201,8 +208,9 @@ fn make(world: &mut World, past: &[(Budget, Budget)], now: Timestamp) -> Vec<Opt
 
 /// How a budget stood that has not become another one since.
 fn before<'a>(budget: &Budget, budgets: &'a Budgets) -> Option<&'a Standing> {
-    let at = budgets.made_for.iter().position(|made_for| made_for.name == budget.name)?;
-    budgets.standings.get(at).filter(|_| budgets.made_for[at] == *budget)?.as_ref()
+    let made = budgets.made_for.iter().zip(&budgets.standings).filter_map(|(of, standing)| Some((of, standing.as_ref()?)));
+    let before = budgets.before.iter().map(|(of, standing)| (of, standing));
+    made.chain(before).find(|(of, _)| *of == budget).map(|(_, standing)| standing)
 }
 
 /// All that goes on being charged.

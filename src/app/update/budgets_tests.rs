@@ -273,3 +273,32 @@ fn nothing_is_told_of_partial_sums() {
     desk.hear(WorldEvent::Summed(Box::new(waiting)));
     assert!(!are_whole(&desk.state.world));
 }
+
+/// The books know the day alone of what is long past: when a line was crossed is kept while they are asked anew.
+#[test]
+fn another_budget_takes_no_known_moment_away() {
+    let mut desk = Desk::new(vec![budget("all", "0.05", Cycle::Day)], at("10:00:00"));
+    desk.books_answer().list(vec![instance("a", Phase::Running, "3.6")]).at(at("10:01:00"));
+    let crossed = desk.standing("all").unwrap().crossed_at(100);
+    assert!(crossed.is_some());
+    desk.state.world.budgets.rules.push(budget("new", "10", Cycle::Month));
+    desk.state.world.budgets.as_of = None;
+    desk.at(at("10:01:10"));
+    assert!(desk.standing("all").is_none(), "the books are asked anew");
+    // What was spent is closed by now.
+    let gone = Instance { rates: Rates::known(), ..instance("a", Phase::Gone, "0") };
+    desk.list(vec![gone]).at(at("10:01:20"));
+    let (asked, budgets) = desk.asked.take().unwrap();
+    let day = TimeZone::UTC.to_datetime(desk.now).date();
+    let sum = Amounts { observed: Exact::of(dec("0.08")), ..Amounts::default() };
+    let drawn = |budget: &Budget| Drawn {
+        name: budget.name.clone(),
+        from: budget.term(desk.now).from,
+        as_of: desk.now,
+        days: [(day, Sums([(Currency::USD, sum)].into()))].into(),
+        ..Drawn::default()
+    };
+    let budgets = budgets.iter().map(drawn).collect();
+    desk.hear(WorldEvent::Summed(Box::new(Summed { asked, day, budgets, ..Summed::default() })));
+    assert_eq!(desk.standing("all").unwrap().crossed_at(100), crossed);
+}
