@@ -254,3 +254,22 @@ fn the_first_look_of_all_judges_budgets_too() {
     let told = scene.lab.run(&["check"]).ends_with(1);
     assert!(told.stdout.contains("budget least is used up"), "{}", told.stdout);
 }
+
+/// The table says until when, in the zone of the person; a line that was only noted below the highest is left out.
+#[test]
+fn what_is_put_off_says_until_when_and_what_was_only_noted_is_left_out() {
+    let scene = with("");
+    vanished(&scene, &["gone-a", "gone-b"]);
+    let now = Timestamp::now();
+    let (mut ledger, _) = Ledger::open(&scene.lab.state_dir(), now).unwrap();
+    let mut noted = ledger.alerts().unwrap().remove(0);
+    noted.since += SignedDuration::from_secs(1);
+    (noted.stage, noted.fired_at, noted.told_at) = (Stage::Acknowledged, None, None);
+    ledger.keep_alerts(&[noted], &[], now).unwrap();
+    drop(ledger);
+    assert_eq!(alerts(&scene, &[]).len(), 2);
+    let told = scene.lab.run(&["alerts", "snooze", "--all", "--for", "8h"]).ends_with(0).stdout;
+    let until = now + SignedDuration::from_hours(8);
+    let day = until.to_zoned_datetime(jiff::tz::TimeZone::UTC).strftime("snoozed until %Y-%m-%d %H:").to_string();
+    assert_eq!(told.matches(&day).count(), 2, "{told}");
+}

@@ -117,7 +117,9 @@ pub fn run(common: &Common, args: &AlertsArgs) -> Result<Exit, Stop> {
     setup::end(runtime);
     let (alerts, events) = told?;
     let exit = told_notices(&setup, events);
-    let shown = |alert: &&Alert| args.all || args.answer.is_some() || !is_ended(alert);
+    // A line below the highest one is noted and tells nothing of its own.
+    let is_noted = |alert: &Alert| alert.stage == Stage::Acknowledged && alert.fired_at.is_none();
+    let shown = |alert: &&Alert| args.answer.is_some() || (!is_noted(alert) && (args.all || !is_ended(alert)));
     let listing = Listing::of(alerts.iter().filter(shown), &setup, clock::now());
     if args.output.json {
         print_json(&listing)?;
@@ -186,8 +188,12 @@ impl Listing {
     fn table(&self, setup: &Setup) -> Table {
         let mut table = Table::new(&["ID", "STATE", "SINCE", "WHAT"]);
         for line in &self.alerts {
-            let since = minute(line.since, &setup.config.timezone);
-            table.row(vec![line.id.clone(), line.state.to_owned(), since, line.text.clone()]);
+            let zone = &setup.config.timezone;
+            let state = match line.snoozed_until {
+                Some(until) => format!("{} until {}", line.state, minute(until, zone)),
+                None => line.state.to_owned(),
+            };
+            table.row(vec![line.id.clone(), state, minute(line.since, zone), line.text.clone()]);
         }
         table
     }
