@@ -42,7 +42,16 @@ fn vanished(scene: &Scene, names: &[&str]) {
             Identity { account: "team".into(), kind: ResourceKind::Instance, id: (*name).into(), generation: 0 };
         let matter = Matter::Vanished { identity, name: (*name).to_owned() };
         let at = Some(now);
-        Alert { topic: matter.topic(), matter, stage: Stage::Firing, since: now, fired_at: at, told_at: at, told_to: Default::default(), moot: None }
+        Alert {
+            topic: matter.topic(),
+            matter,
+            stage: Stage::Firing,
+            since: now,
+            fired_at: at,
+            told_at: at,
+            told_to: Default::default(),
+            moot: None,
+        }
     };
     std::fs::create_dir_all(scene.lab.state_dir()).unwrap();
     let (mut ledger, _) = Ledger::open(&scene.lab.state_dir(), now).unwrap();

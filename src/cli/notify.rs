@@ -172,7 +172,8 @@ fn list(setup: &Setup, output: Output) -> Result<Exit, Stop> {
         print_json(&listing)?;
         return Ok(Exit::Done);
     }
-    let mut table = Table::new(&["CHANNEL", "KIND", "FROM", "ALERTS", "ACTIONS", "LANGUAGE", "ADDRESS", " WAITING", " LOST"]);
+    let mut table =
+        Table::new(&["CHANNEL", "KIND", "FROM", "ALERTS", "ACTIONS", "LANGUAGE", "ADDRESS", " WAITING", " LOST"]);
     let figure = |figure: Option<u32>| figure.map_or_else(|| "—".to_owned(), |figure| figure.to_string());
     for line in &listing.channels {
         table.row(vec![

@@ -137,7 +137,9 @@ impl Teller {
         for (name, count) in unnamed {
             if self.unnamed.insert(name.to_owned()) {
                 let messages = if count == 1 { "1 message waits" } else { &format!("{count} messages wait") };
-                self.say(format_args!("channel {name}: is not in the config, and {messages} for it: dropped after a day"));
+                self.say(format_args!(
+                    "channel {name}: is not in the config, and {messages} for it: dropped after a day"
+                ));
             }
         }
     }

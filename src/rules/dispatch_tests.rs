@@ -18,7 +18,16 @@ fn alert(matter: Matter) -> Alert {
     let topic = matter.topic();
     let since = at("09:00:00");
     let told_to = ["all", "team", "gone", "deeds", "a", "b"].map(str::to_owned).into();
-    Alert { topic, matter, stage: Stage::Firing, since, fired_at: Some(since), told_at: Some(since), told_to, moot: None }
+    Alert {
+        topic,
+        matter,
+        stage: Stage::Firing,
+        since,
+        fired_at: Some(since),
+        told_at: Some(since),
+        told_to,
+        moot: None,
+    }
 }
 
 fn idle(name: &str) -> Matter {

@@ -105,9 +105,8 @@ pub(super) fn bring_up_to_date(world: &mut World, now: Timestamp) {
         return;
     }
     // What is over changes only with what is learnt about it.
-    let closed: Option<Vec<(Budget, Budget)>> = has_changed.then(|| {
-        closed(&world.budgets, now).map(|(rule, closed)| (rule.clone(), closed)).collect()
-    });
+    let closed: Option<Vec<(Budget, Budget)>> =
+        has_changed.then(|| closed(&world.budgets, now).map(|(rule, closed)| (rule.clone(), closed)).collect());
     let mut standings = make(world, closed.as_deref().unwrap_or_default(), now);
     let budgets = &mut world.budgets;
     let of_closed = standings.split_off(budgets.rules.len());
@@ -121,9 +120,9 @@ pub(super) fn bring_up_to_date(world: &mut World, now: Timestamp) {
     budgets.before.extend(stood);
     let (rules, standings) = (&budgets.rules, &budgets.standings);
     // Only where nothing newer is known.
-    budgets.before.retain(|(budget, _)| {
-        rules.iter().zip(standings).any(|(rule, standing)| rule == budget && standing.is_none())
-    });
+    budgets
+        .before
+        .retain(|(budget, _)| rules.iter().zip(standings).any(|(rule, standing)| rule == budget && standing.is_none()));
     if budgets.made_for != budgets.rules {
         budgets.made_for.clone_from(&budgets.rules);
     }
@@ -208,7 +207,8 @@ fn make(world: &mut World, past: &[(Budget, Budget)], now: Timestamp) -> Vec<Opt
 
 /// How a budget stood that has not become another one since.
 fn before<'a>(budget: &Budget, budgets: &'a Budgets) -> Option<&'a Standing> {
-    let made = budgets.made_for.iter().zip(&budgets.standings).filter_map(|(of, standing)| Some((of, standing.as_ref()?)));
+    let made =
+        budgets.made_for.iter().zip(&budgets.standings).filter_map(|(of, standing)| Some((of, standing.as_ref()?)));
     let before = budgets.before.iter().map(|(of, standing)| (of, standing));
     made.chain(before).find(|(of, _)| *of == budget).map(|(_, standing)| standing)
 }

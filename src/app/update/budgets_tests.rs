@@ -252,7 +252,8 @@ fn nothing_is_told_of_partial_sums() {
     let mut desk = Desk::new(vec![budget("all", "0.05", Cycle::Day)], at("10:00:00"));
     let known = AccountMemory { as_of: Some(at("09:00:00")), ..AccountMemory::new("team".into(), "vast".into()) };
     let memory = Memory { accounts: vec![known], ..Memory::default() };
-    desk.state.world.collector = Some(Collector::Other { owner: Owner { host: "box".to_owned(), pid: 1 }, until: desk.now });
+    desk.state.world.collector =
+        Some(Collector::Other { owner: Owner { host: "box".to_owned(), pid: 1 }, until: desk.now });
     desk.hear(WorldEvent::Remembered { memory: Box::new(memory), notices: Vec::new() });
     desk.hear(WorldEvent::Collector(Collector::Us));
     desk.state.world.remembered = true;

@@ -291,7 +291,8 @@ impl Alerts {
     /// It goes on as seen: it was told.
     fn told_of_term(&self, topic: &Topic, matter: &Matter, now: Timestamp) -> Option<Alert> {
         let ended_by_term = |alert: &&Alert| {
-            let of_term = alert.moot == Some(Moot::TermOver) || matches!(alert.matter, Matter::Budget { closed: Some(_), .. });
+            let of_term =
+                alert.moot == Some(Moot::TermOver) || matches!(alert.matter, Matter::Budget { closed: Some(_), .. });
             let lately = |at| now.duration_since(at) < TERM_TOLD;
             alert.topic == *topic && of_term && alert.ended_at().is_some_and(lately)
         };

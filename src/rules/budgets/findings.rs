@@ -59,7 +59,8 @@ pub fn closed(budget: &Budget, standing: &Standing, alerts: &Alerts) -> Option<F
 pub fn moot(rules: &[Budget], alerts: &Alerts, found: &[Finding], now: Timestamp) -> Vec<Finding> {
     let found: BTreeSet<Topic> = found.iter().map(|finding| finding.matter.topic()).collect();
     let gone_on = alerts.open().filter(|alert| !found.contains(&alert.topic));
-    let moot = gone_on.filter_map(|alert| Some(Finding::moot(alert.matter.clone(), why_moot(rules, &alert.matter, now)?)));
+    let moot =
+        gone_on.filter_map(|alert| Some(Finding::moot(alert.matter.clone(), why_moot(rules, &alert.matter, now)?)));
     moot.collect()
 }
 

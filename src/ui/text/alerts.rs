@@ -226,7 +226,9 @@ impl Telling<'_> {
                 let says = format!(" lost {money} more than was charged since {}", self.moment(*since));
                 Sentence::new((self.title)(account), says)
             }
-            Matter::Channel { name, why, .. } => Sentence::new(format!("channel {name}"), format!(" does not work: {why}")),
+            Matter::Channel { name, why, .. } => {
+                Sentence::new(format!("channel {name}"), format!(" does not work: {why}"))
+            }
         }
     }
 
