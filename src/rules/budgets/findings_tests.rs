@@ -261,3 +261,21 @@ fn a_clock_that_goes_over_the_turn_and_back_tells_each_crossing_once() {
     assert!(look("2026-11-30T23:58:00Z", "101").is_empty());
     assert_eq!(look("2026-12-01T00:30:00Z", "81"), ["80 at 81"], "the true turn");
 }
+
+/// What a higher line took over nobody has seen.
+#[test]
+fn a_line_below_an_open_one_is_outdone() {
+    let mut desk = Desk::new("100", &[50, 80]);
+    let outdone = |desk: &Desk| {
+        let of = |alert: &Alert| match alert.matter {
+            Matter::Budget { threshold, .. } => Some(threshold).filter(|_| desk.alerts.is_outdone(alert)),
+            _ => None,
+        };
+        desk.alerts.open().filter_map(of).collect::<Vec<_>>()
+    };
+    desk.look("60");
+    assert_eq!(outdone(&desk), [0; 0]);
+    desk.look("85");
+    assert_eq!(outdone(&desk), [50]);
+    assert!(desk.alerts.open().all(|alert| alert.fired_at.is_some()));
+}
