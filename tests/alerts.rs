@@ -282,3 +282,20 @@ fn what_is_put_off_says_until_when_and_what_was_only_noted_is_left_out() {
     let day = until.to_zoned_datetime(jiff::tz::TimeZone::UTC).strftime("snoozed until %Y-%m-%d %H:").to_string();
     assert_eq!(told.matches(&day).count(), 2, "{told}");
 }
+
+/// A currency that nothing charges in is accepted, since it may come, and said to be a typing mistake perhaps.
+#[test]
+fn a_mistyped_currency_is_said_to_be_one_perhaps() {
+    let typo = "[alerts]\nburn = \"20 UDS\"\n[[budget]]\nname = \"month\"\nlimit = \"100 UDS\"\nperiod = \"month\"\n\
+        [[budget]]\nname = \"right\"\nlimit = \"100 USD\"\nperiod = \"month\"\n";
+    let scene = with(typo);
+    let told = scene.lab.run(&["budgets"]).ends_with(0);
+    let note = "nothing is spent in UDS; a typing mistake? add [fx] to join it";
+    assert_eq!(told.stderr.matches("nothing is spent in").count(), 1, "{}", told.stderr);
+    assert!(told.stderr.contains(&format!("month: {note}")), "{}", told.stderr);
+    let config = rentop::config::Config::load(&scene.lab.config_file()).unwrap();
+    let notices: Vec<String> = config.notices.iter().map(ToString::to_string).collect();
+    for limit in ["the limit of budget `month`", "`burn` in [alerts]"] {
+        assert!(notices.iter().any(|notice| notice.contains(&format!("{limit} is in UDS"))), "{notices:?}");
+    }
+}

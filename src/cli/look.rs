@@ -54,14 +54,19 @@ const BOOKS: Duration = Duration::from_secs(10);
 pub async fn stand(errand: &mut Errand) {
     for _ in 0..ROUNDS {
         errand.catch_up().await;
-        errand.state.world.alerting.looked_at = None;
-        errand.take(Event::World(WorldEvent::Tick));
+        look_anew(errand);
         if budgets_stand(&errand.state) {
             return;
         }
     }
     // In vain where the books cannot be read: what is unknown is shown as such.
     drop(tokio::time::timeout(BOOKS, errand.run_until(budgets_stand)).await);
+    look_anew(errand);
+}
+
+/// Budgets and alerts are as of now, however short a time ago they were looked at.
+fn look_anew(errand: &mut Errand) {
+    errand.state.world.budgets.as_of = None;
     errand.state.world.alerting.looked_at = None;
     errand.take(Event::World(WorldEvent::Tick));
 }

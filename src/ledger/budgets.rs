@@ -58,7 +58,7 @@ mod tests {
         let known = |names: &[(&str, &str)]| -> BTreeMap<String, Timestamp> {
             names.iter().map(|(name, clock)| ((*name).to_owned(), at(clock))).collect()
         };
-        let first = ledger.know_budgets(&[day.clone()], at("10:00")).unwrap();
+        let first = ledger.know_budgets(std::slice::from_ref(&day), at("10:00")).unwrap();
         assert_eq!(first, known(&[("day", "10:00")]));
         let both = ledger.know_budgets(&[day, month], at("11:00")).unwrap();
         assert_eq!(both, known(&[("day", "10:00"), ("month", "11:00")]));

@@ -260,21 +260,28 @@ impl Dispatch {
     /// What others wrote down for us to send, while we collect.
     pub fn join(&mut self, messages: Vec<Message>) {
         for message in messages.into_iter().filter(|message| message.state == MessageState::Queued) {
-            self.take_in(message);
+            let channel = message.channel.clone();
+            if self.take_in(message)
+                && let Some(rule) = self.rules.iter().find(|rule| rule.name == channel)
+            {
+                self.queues.entry(channel).or_default().try_soon(rule.pace);
+            }
         }
     }
 
-    fn take_in(&mut self, mut message: Message) {
+    /// False when it is known already.
+    fn take_in(&mut self, mut message: Message) -> bool {
         let queue = self.queues.entry(message.channel.clone()).or_default();
         let known = queue.waiting.iter().chain(&queue.under_way).any(|known| known.id == message.id);
         if known || self.done.contains(&message.id) {
-            return;
+            return false;
         }
         // Also where the clock was set back since.
         self.last_id = self.last_id.max(message.id);
         message.again |= message.state == MessageState::Sending;
         let at = queue.waiting.partition_point(|other| other.id < message.id);
         queue.waiting.insert(at, message);
+        true
     }
 
     /// Makes messages of what is to be told: they are to be written down before they are sent.

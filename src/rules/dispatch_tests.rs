@@ -181,8 +181,14 @@ fn what_is_refused_is_kept_and_tried_again_at_long_intervals_or_when_there_is_ne
     assert_eq!(names(&dispatch.due(at("10:16:00"))[0].messages), ["1", "2", "3"]);
     dispatch.answered("a", Delivery::Delivered, at("10:16:00"));
     assert_eq!(dispatch.trouble(), [""; 0]);
+    // A command beside us has news as well.
+    let mut other = Dispatch { salt: 7, ..self::dispatch(vec![rule("a")]) };
+    let theirs = other.tell(&[fired("6")], false, "lab", at("10:20:01"));
     let rest = &dispatch.due(at("10:16:03"))[0].messages;
     assert!(names(rest) == ["4", "5"] && rest.iter().all(|message| !message.again));
+    dispatch.answered("a", refused(), at("10:20:00"));
+    dispatch.join(theirs);
+    assert_eq!(names(&dispatch.due(at("10:20:03"))[0].messages), ["4", "5", "6"]);
 }
 
 #[test]

@@ -49,8 +49,10 @@ impl Story {
     /// The program starts, or starts again.
     fn start(&mut self) {
         let limits = self.state.world.alerting.limits.clone();
+        let rules = std::mem::take(&mut self.state.world.alerting.dispatch.rules);
         self.state = state(self.now);
         self.state.world.alerting.limits = limits;
+        self.state.world.alerting.dispatch.rules = rules;
         self.hear(WorldEvent::Collector(Collector::Us));
         let memory = Memory {
             accounts: self.account.iter().cloned().collect(),
@@ -691,12 +693,12 @@ fn what_was_seen_can_be_put_off_beside_the_collector() {
     story.limits().burn = Some(usd("0.5"));
     story.tick("10:00:10");
     story.acknowledge();
-    let put_off = Stage::Snoozed { until: at("12:00:00") };
+    let put_off = Stage::Snoozed { until: at("10:01:00") };
     story.alerts.iter_mut().for_each(|alert| alert.stage = put_off);
     story.hear(WorldEvent::AlertsRecalled { alerts: story.alerts.clone(), acted: vec![] });
     let stages: Vec<Stage> = story.state.world.alerting.alerts.open().map(|alert| alert.stage).collect();
     assert_eq!(stages, [put_off]);
-    assert_eq!(story.tick("12:00:00").calling(), [Kind::Burn]);
+    assert_eq!(story.poll("10:01:00", a_and(vec![])).calling(), [Kind::Burn]);
 }
 
 /// An address that was corrected starts clean: nothing is said of it before a try, and nobody is told that it is over.
@@ -713,10 +715,10 @@ fn a_channel_that_is_reached_otherwise_has_not_failed() {
     story.tick("10:00:20");
     assert_eq!(story.calling(), [Kind::Burn, Kind::Channel]);
     for (way, expected) in [(1, 1), (2, 0)] {
-        story.start();
-        story.messages.clear();
         story.state.world.alerting.dispatch.rules =
             rules.iter().map(|rule| ChannelRule { way, ..rule.clone() }).collect();
+        story.start();
+        story.messages.clear();
         story.poll("10:01:00", a_and(vec![]));
         let about = story.state.world.alerting.alerts.open().filter(|alert| alert.topic.kind == Kind::Channel);
         assert_eq!(about.count(), expected, "reached by way {way}");

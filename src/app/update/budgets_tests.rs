@@ -197,7 +197,9 @@ impl Desk {
             Matter::Budget { threshold, spent, closed: Some(_), .. } => Some((*threshold, spent.amount)),
             _ => None,
         };
-        self.state.world.alerting.alerts.open().filter_map(told).collect()
+        let mut told: Vec<_> = self.state.world.alerting.alerts.open().filter_map(told).collect();
+        told.sort();
+        told
     }
 }
 

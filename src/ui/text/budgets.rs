@@ -1,5 +1,7 @@
 //! What is said of budgets, their form and the lists of alerts, in each language.
 
+use providers::money::Currency;
+
 use super::Language;
 use crate::app::budget_form::{Field, Mistake};
 use crate::rules::budgets::{Cycle, NoLimit};
@@ -44,6 +46,10 @@ pub enum OfBudgets<'a> {
     /// What was spent in currencies that are in no other figure.
     Apart {
         money: &'a str,
+    },
+    /// Nothing is known of the currency of a limit.
+    NothingIn {
+        currency: Currency,
     },
     Reading,
     MoreRunning {
@@ -127,6 +133,12 @@ impl Language {
             OfBudgets::NothingRuns => pair("nothing runs", "没有运行中的实例"),
             OfBudgets::Estimated { money } if zh => format!("其中 {money} 为估算"),
             OfBudgets::Estimated { money } => format!("{money} of it estimated"),
+            OfBudgets::NothingIn { currency } if zh => {
+                format!("没有以 {currency} 计的费用；是否写错？可用 [fx] 换算")
+            }
+            OfBudgets::NothingIn { currency } => {
+                format!("nothing is spent in {currency}; a typing mistake? add [fx] to join it")
+            }
             OfBudgets::Apart { money } if zh => format!("另有 {money} 未计入"),
             OfBudgets::Apart { money } => format!("{money} beside, not counted here"),
             OfBudgets::Reading => pair("reading the books", "正在读取账目"),
