@@ -351,7 +351,7 @@ impl Telling<'_> {
                     Some((moment, None)) => format!("：最近一次验证过的副本是 {moment} 的"),
                     None => " 还没有验证过的副本".to_owned(),
                 };
-                let due = format!("应每 {} 一份", format::span(*every, Language::Chinese));
+                let due = format!("应每 {}一份", format::span(*every, Language::Chinese));
                 let why = why.as_ref().map(|trouble| Language::Chinese.save_trouble(trouble));
                 Sentence::new(name, says).and("，", Some(due)).and("；", why)
             }
