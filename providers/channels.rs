@@ -88,8 +88,10 @@ pub enum Undelivered {
         /// It may have arrived all the same.
         perhaps: bool,
     },
-    /// It will never be taken as it is.
+    /// Nothing will be taken before somebody has corrected the address or the service's settings.
     Refused { why: String },
+    /// This one will never be taken, whatever becomes of the others: it is too long.
+    TooLong { why: String },
 }
 
 /// How an answer is to be understood, before the secrets are taken out of its words.
@@ -295,6 +297,7 @@ impl Hook {
                 Undelivered::Later { wait, why: self.without_secrets(&why), perhaps }
             }
             Undelivered::Refused { why } => Undelivered::Refused { why: self.without_secrets(&why) },
+            Undelivered::TooLong { why } => Undelivered::TooLong { why: self.without_secrets(&why) },
         })
     }
 
@@ -328,6 +331,14 @@ pub fn address(text: &str) -> Result<Url, String> {
         "http" => Err("plain http would show the address to others; use https".to_owned()),
         _ => Err("the address begins with neither https nor http".to_owned()),
     }
+}
+
+/// Tells one address from another, and nothing else of it: a few bits of a hash (FNV-1a).
+pub fn mark(address: &SecretString) -> u16 {
+    let bytes = address.expose_secret().trim().bytes();
+    let hash =
+        bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    (hash >> 48) as u16
 }
 
 /// The wait that a header names: Retry-After everywhere, and Feishu's own.
@@ -415,6 +426,7 @@ impl Reply {
         match self.status.as_u16() {
             200..300 => self.later(format!("not an answer of this service: {why}")),
             300..400 => self.refused(format!("{why}: it sends elsewhere, which is not followed; correct the address")),
+            413 => Err(Undelivered::TooLong { why }),
             407 | 408 | 425 | 429 | 503 => self.later(why),
             400..500 => self.refused(why),
             _ => Err(Undelivered::Later { wait: self.wait, why, perhaps: true }),

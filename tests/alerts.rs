@@ -42,7 +42,16 @@ fn vanished(scene: &Scene, names: &[&str]) {
             Identity { account: "team".into(), kind: ResourceKind::Instance, id: (*name).into(), generation: 0 };
         let matter = Matter::Vanished { identity, name: (*name).to_owned() };
         let at = Some(now);
-        Alert { topic: matter.topic(), matter, stage: Stage::Firing, since: now, fired_at: at, told_at: at }
+        Alert {
+            topic: matter.topic(),
+            matter,
+            stage: Stage::Firing,
+            since: now,
+            fired_at: at,
+            told_at: at,
+            told_to: Default::default(),
+            moot: None,
+        }
     };
     std::fs::create_dir_all(scene.lab.state_dir()).unwrap();
     let (mut ledger, _) = Ledger::open(&scene.lab.state_dir(), now).unwrap();
@@ -244,4 +253,49 @@ fn check_tells_what_happened_since_the_last_one_until_somebody_has_seen_it() {
     }
     scene.lab.run(&["alerts", "seen", "--all"]).ends_with(0);
     scene.lab.run(&["check"]).ends_with(0);
+}
+
+/// A ledger that nobody wrote to before has its books added up first: the look waits for them.
+#[test]
+fn the_first_look_of_all_judges_budgets_too() {
+    let budget = "[[budget]]\nname = \"least\"\nlimit = \"0.0000001 USD\"\nperiod = \"month\"\nthresholds = [100]\n";
+    let scene = with(budget);
+    let told = scene.lab.run(&["check"]).ends_with(1);
+    assert!(told.stdout.contains("budget least is used up"), "{}", told.stdout);
+}
+
+/// The table says until when, in the zone of the person; a line that was only noted below the highest is left out.
+#[test]
+fn what_is_put_off_says_until_when_and_what_was_only_noted_is_left_out() {
+    let scene = with("");
+    vanished(&scene, &["gone-a", "gone-b"]);
+    let now = Timestamp::now();
+    let (mut ledger, _) = Ledger::open(&scene.lab.state_dir(), now).unwrap();
+    let mut noted = ledger.alerts().unwrap().remove(0);
+    noted.since += SignedDuration::from_secs(1);
+    (noted.stage, noted.fired_at, noted.told_at) = (Stage::Acknowledged, None, None);
+    ledger.keep_alerts(&[noted], &[], now).unwrap();
+    drop(ledger);
+    assert_eq!(alerts(&scene, &[]).len(), 2);
+    let told = scene.lab.run(&["alerts", "snooze", "--all", "--for", "8h"]).ends_with(0).stdout;
+    let until = now + SignedDuration::from_hours(8);
+    let day = until.to_zoned_datetime(jiff::tz::TimeZone::UTC).strftime("snoozed until %Y-%m-%d %H:").to_string();
+    assert_eq!(told.matches(&day).count(), 2, "{told}");
+}
+
+/// A currency that nothing charges in is accepted, since it may come, and said to be a typing mistake perhaps.
+#[test]
+fn a_mistyped_currency_is_said_to_be_one_perhaps() {
+    let typo = "[alerts]\nburn = \"20 UDS\"\n[[budget]]\nname = \"month\"\nlimit = \"100 UDS\"\nperiod = \"month\"\n\
+        [[budget]]\nname = \"right\"\nlimit = \"100 USD\"\nperiod = \"month\"\n";
+    let scene = with(typo);
+    let told = scene.lab.run(&["budgets"]).ends_with(0);
+    let note = "nothing is spent in UDS; a typing mistake? add [fx] to join it";
+    assert_eq!(told.stderr.matches("nothing is spent in").count(), 1, "{}", told.stderr);
+    assert!(told.stderr.contains(&format!("month: {note}")), "{}", told.stderr);
+    let config = rentop::config::Config::load(&scene.lab.config_file()).unwrap();
+    let notices: Vec<String> = config.notices.iter().map(ToString::to_string).collect();
+    for limit in ["the limit of budget `month`", "`burn` in [alerts]"] {
+        assert!(notices.iter().any(|notice| notice.contains(&format!("{limit} is in UDS"))), "{notices:?}");
+    }
 }

@@ -12,6 +12,10 @@ use portable_pty::CommandBuilder;
 use support::binary;
 use support::terminal::Terminal;
 
+/// The title of the plan.
+const PLAN: &str = "then release llama-ft";
+/// Longer than a key has to stay away to count anew.
+const A_MOMENT: Duration = Duration::from_secs(1);
 /// Whatever window is open.
 const LEAVE: &str = "\x03";
 
@@ -32,6 +36,20 @@ fn demo(home: &Path, temp: &Path) -> Terminal {
     let mut terminal = Terminal::spawn(command, 160, 40);
     terminal.wait_for("infer-a10");
     terminal
+}
+
+/// Opens a window by a key. Alerts that come up meanwhile keep such keys from what lies beneath: they are put off.
+fn open(terminal: &mut Terminal, key: &str, title: &str) {
+    for _ in 0..20 {
+        terminal.press("\x1b");
+        terminal.listen(A_MOMENT);
+        terminal.press(key);
+        terminal.listen(A_MOMENT);
+        if terminal.text().contains(title) {
+            return;
+        }
+    }
+    panic!("`{title}` does not open:\n{}", terminal.text());
 }
 
 /// The only copy of a machine, below what the demo keeps.
@@ -73,13 +91,12 @@ fn a_machine_of_the_demo_is_released_once_its_results_are_here() {
     let (home, temp) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let mut terminal = demo(home.path(), temp.path());
     terminal.select("llama-ft");
-    terminal.press("R");
-    terminal.wait_for("then release llama-ft");
+    open(&mut terminal, "R", PLAN);
     // A key that follows at once is one that is held, and a plan that has just changed is read first.
-    while terminal.text().contains("then release llama-ft") {
-        terminal.listen(Duration::from_secs(1));
+    while terminal.text().contains(PLAN) {
+        terminal.listen(A_MOMENT);
         terminal.press("R");
-        terminal.listen(Duration::from_secs(1));
+        terminal.listen(A_MOMENT);
     }
     terminal.wait_for("copying");
     terminal.wait_for("released");
@@ -101,8 +118,7 @@ fn what_the_config_says_nothing_of_is_looked_at_and_copied_by_choice() {
     let (home, temp) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let mut terminal = demo(home.path(), temp.path());
     terminal.select("sd-lora");
-    terminal.press("c");
-    terminal.wait_for("Save results of sd-lora");
+    open(&mut terminal, "c", "Save results of sd-lora");
     let text = terminal.wait_for("14.7 MB");
     assert!(text.contains("/workspace/train") && text.contains("/workspace/out"), "{text}");
     // The programs of the job are not wanted; the results are.

@@ -219,6 +219,23 @@ fn a_locked_machine_is_explained_and_left_alone() {
     assert_eq!(story.burn().0, usd("1"));
 }
 
+/// DATA-04: out of what does not answer nothing can be saved. The question says so, names it, and a habit sends nothing.
+#[test]
+fn a_machine_that_does_not_answer_is_released_by_its_name_alone() {
+    let mut story = Story::over(&["me"], "10:00:00");
+    let silent = instance("3001", Phase::Unreachable, "0");
+    story.lists("me", vec![silent.clone()]).on("3001").press("R").wait_ms(1000);
+    story.press("\n").wait_ms(60_000);
+    assert!(story.permits().is_empty() && story.state.world.operations.is_empty());
+    story.code(Code::Esc).press("x");
+    story.shows("Release 3001");
+    story.wait_ms(1000).press("\n").wait_ms(60_000);
+    assert!(story.permits().is_empty() && story.state.world.operations.is_empty());
+    story.shows("never");
+    story.press("x").press("3002\n");
+    assert!(story.state.world.operations.is_empty());
+}
+
 /// TUI-06: rows change their places under the cursor and under a plan. The action is about what was painted.
 #[test]
 fn an_action_is_about_the_row_that_was_painted() {

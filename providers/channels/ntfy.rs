@@ -7,7 +7,7 @@
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::{LINE_BYTES, Open, Reply, Request, TITLE_BYTES, Text, Verdict, Weight, cut};
+use super::{LINE_BYTES, Open, Reply, Request, TITLE_BYTES, Text, Undelivered, Verdict, Weight, cut};
 
 /// Without the title, which has its own place.
 pub(super) const MOST_BYTES: usize = 4096 - TITLE_BYTES;
@@ -47,6 +47,7 @@ pub(super) fn read(reply: &Reply) -> Verdict {
     // The first three digits are the status.
     match code / 100 {
         429 => reply.later(why),
+        413 => Err(Undelivered::TooLong { why }),
         400..=499 => reply.refused(why),
         _ => reply.by_status(),
     }

@@ -185,7 +185,7 @@ const TOO_FAST: &str =
 #[case(Service::Json, 204, "", "", "ok")]
 #[case(Service::Json, 503, "retry-after: 8", "", "later 8: HTTP 503")]
 #[case(Service::Json, 504, "", "", "later?: HTTP 504")]
-#[case(Service::Json, 413, "", "", "refused: HTTP 413")]
+#[case(Service::Json, 413, "", "", "too long: HTTP 413")]
 #[case(
     Service::Json,
     302,
@@ -209,6 +209,7 @@ async fn each_answer_is_read_as_its_service_means_it(
     let told = match hook(service, &server.uri()).send(&text(&["idle"]), at()).await {
         Ok(()) => "ok".to_owned(),
         Err(Undelivered::Refused { why }) => format!("refused: {why}"),
+        Err(Undelivered::TooLong { why }) => format!("too long: {why}"),
         Err(Undelivered::Later { wait, why, perhaps }) => {
             let wait = wait.map(|wait| format!(" {}", wait.as_secs())).unwrap_or_default();
             format!("later{}{wait}: {why}", if perhaps { "?" } else { "" })

@@ -18,6 +18,15 @@ pub struct Budgets {
     pub rules: Vec<Budget>,
     /// Of each of them; `None` before the books have answered.
     pub standings: Vec<Option<Standing>>,
+    /// How those stood that have no standing just now, since the books are asked anew.
+    pub before: Vec<(Budget, Standing)>,
+    /// How the terms that closed lately stood at their end, each as a budget for its days alone.
+    pub closed: Vec<(Budget, Option<Standing>)>,
+    /// When anything was last seen before this process began to look; `None` when nothing was.
+    pub seen: Option<Timestamp>,
+    /// Accounts of which the ledger knows something and that have not been looked at since it was read: what ran
+    /// meanwhile is not counted yet.
+    pub unheard: BTreeSet<AccountName>,
     /// When these were made.
     pub as_of: Option<Timestamp>,
     /// The user's rates, by which several currencies come to the one of a limit.
@@ -70,8 +79,10 @@ pub struct Alerting {
     pub exchange: Exchange,
     /// The host that messages name.
     pub host: String,
-    /// A screen shows them: channels for whoever watches stay silent.
+    /// A screen shows them.
     pub on_screen: bool,
+    /// Some process watches without a screen, whoever collects.
+    pub watched: bool,
     /// This process has other business than to look for what is worth an alert.
     pub heedless: bool,
     /// It ends too soon to send anything: what waits for channels is left to others.
@@ -88,4 +99,11 @@ pub struct Alerting {
     pub balances_asked: Option<Timestamp>,
     /// When it was last looked for what is worth an alert.
     pub looked_at: Option<Timestamp>,
+}
+
+impl Alerting {
+    /// Nothing but screens is open: channels for whoever watches stay silent.
+    pub fn screens_only(&self) -> bool {
+        self.on_screen && !self.watched
+    }
 }

@@ -7,10 +7,9 @@ use jiff::tz::TimeZone;
 use providers::model::{AccountName, ProviderName};
 use providers::money::Currency;
 use providers::text::clean;
-use rust_decimal::Decimal;
 use tui_input::Input;
 
-use crate::rules::budgets::{Budget, BudgetDraft, Cycle, FORECAST, Quantity, Scope, THRESHOLDS, Unit};
+use crate::rules::budgets::{Budget, BudgetDraft, Cycle, FORECAST, NoLimit, Scope, THRESHOLDS, limit};
 use crate::rules::matcher::{Glob, LabelPattern};
 use crate::rules::spend::Period;
 
@@ -39,7 +38,7 @@ impl Field {
 pub enum Mistake {
     NoName,
     NameTaken,
-    NoLimit,
+    NoLimit(NoLimit),
     NoPeriod,
     DatesReversed,
     NoScope,
@@ -105,7 +104,7 @@ pub struct Known<'a> {
 pub fn read(form: &BudgetForm, known: &Known<'_>) -> Result<Budget, [Option<Mistake>; Field::ALL.len()]> {
     let text = |field: Field| clean(form.fields[field as usize].value()).trim().to_owned();
     let name = name(&text(Field::Name), known);
-    let limit = limit(&text(Field::Limit), known.currency);
+    let limit = limit(&text(Field::Limit), Some(known.currency)).map_err(Mistake::NoLimit);
     let cycle = cycle(&text(Field::Period));
     let scope = scope(&text(Field::Scope), known);
     let thresholds = percents(&text(Field::Thresholds));
@@ -127,31 +126,6 @@ fn name(text: &str, known: &Known<'_>) -> Result<String, Mistake> {
         taken if known.names.contains(taken) => Err(Mistake::NameTaken),
         name => Ok(name.to_owned()),
     }
-}
-
-/// `1500 USD`, `1,500 usd`, `200 gpu-h`, `1500`.
-fn limit(text: &str, currency: Currency) -> Result<Quantity, Mistake> {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let (amount, unit) = match words[..] {
-        [amount] => (amount, None),
-        [amount, unit] => (amount, Some(unit)),
-        _ => return Err(Mistake::NoLimit),
-    };
-    let amount = amount_of(amount).ok_or(Mistake::NoLimit)?;
-    let unit = match unit.map(str::to_lowercase).as_deref() {
-        None => Unit::Money(currency),
-        Some("gpu-h") => Unit::GpuHours,
-        Some(unit) => Unit::Money(Currency::parse(&unit.to_uppercase()).ok_or(Mistake::NoLimit)?),
-    };
-    if amount > Decimal::ZERO { Ok(Quantity::new(amount, unit)) } else { Err(Mistake::NoLimit) }
-}
-
-/// Commas part thousands alone: `2,5` is no 25.
-fn amount_of(text: &str) -> Option<Decimal> {
-    let whole = text.split_once('.').map_or(text, |(whole, _)| whole);
-    let mut groups = whole.split(',').skip(1);
-    let decimals_are_plain = !text[whole.len()..].contains(',');
-    (groups.all(|group| group.len() == 3) && decimals_are_plain).then(|| text.replace(',', "").parse().ok())?
 }
 
 /// A word, or two dates that are both included.
@@ -229,6 +203,7 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
+    use crate::rules::budgets::{Quantity, Unit};
 
     fn known<'a>(account: &'a AccountName) -> Known<'a> {
         Known {
@@ -260,12 +235,12 @@ mod tests {
     #[rstest]
     #[case::name(Field::Name, " ", Mistake::NoName)]
     #[case::taken(Field::Name, "taken", Mistake::NameTaken)]
-    #[case::words(Field::Limit, "200 gpu-h USD", Mistake::NoLimit)]
-    #[case::negative(Field::Limit, "-5 USD", Mistake::NoLimit)]
-    #[case::nothing(Field::Limit, "0 USD", Mistake::NoLimit)]
-    #[case::unit(Field::Limit, "5 dollars", Mistake::NoLimit)]
-    #[case::comma_before_decimals(Field::Limit, "2,5 USD", Mistake::NoLimit)]
-    #[case::comma_among_decimals(Field::Limit, "1.000,50 USD", Mistake::NoLimit)]
+    #[case::words(Field::Limit, "200 gpu-h USD", Mistake::NoLimit(NoLimit::Unreadable))]
+    #[case::negative(Field::Limit, "-5 USD", Mistake::NoLimit(NoLimit::Unreadable))]
+    #[case::nothing(Field::Limit, "0 USD", Mistake::NoLimit(NoLimit::Unreadable))]
+    #[case::unit(Field::Limit, "5 dollars", Mistake::NoLimit(NoLimit::Unreadable))]
+    #[case::comma_before_decimals(Field::Limit, "2,5 USD", Mistake::NoLimit(NoLimit::DecimalComma))]
+    #[case::comma_among_decimals(Field::Limit, "1.000,50 USD", Mistake::NoLimit(NoLimit::DecimalComma))]
     #[case::period(Field::Period, "year", Mistake::NoPeriod)]
     #[case::dates(Field::Period, "2026-12-31 2026-12-01", Mistake::DatesReversed)]
     #[case::scope(Field::Scope, "art", Mistake::NoScope)]

@@ -44,6 +44,8 @@ pub enum WorldEvent {
     },
     /// Who collects.
     Collector(Collector),
+    /// Whether some process watches without a screen, whoever collects.
+    Watched(bool),
     /// Actions that a process left under way and that nobody has in hand any more.
     Orphaned(Vec<(Operation, Owner)>),
     /// An account of the config that could not be made ready.

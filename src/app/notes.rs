@@ -3,17 +3,39 @@
 
 use jiff::civil::Date;
 use jiff::{SignedDuration, Timestamp};
-use providers::model::AccountName;
+use providers::model::{AccountName, Rates};
 use providers::money::Currency;
 use rust_decimal::Decimal;
 
 use super::state::World;
+use crate::rules::budgets::{Budget, Standing, Unit};
+use crate::rules::fleet::Account;
 use crate::rules::spend::{Amounts, Answer, BalanceChange, Exact, Period, Sums, date_of};
 
 /// What a balance lost beyond the books is told from so much of the charged amount on.
 const TOLERATED_PERCENT: i64 = 1;
 /// And from so much burn on: balances and polls are not of the same moment.
 const TOLERATED_BURN: SignedDuration = SignedDuration::from_mins(10);
+
+/// Whether nothing is known of a currency that a limit is in: no account charges in it or has money in it, and no rate of
+/// the user joins it. False before anything was looked at.
+pub fn is_unheard_of(world: &World, currency: Currency) -> bool {
+    let fleet = &world.fleet;
+    let has = |rates: &Rates| rates.upper().rates().iter().any(|rate| rate.currency == currency);
+    let holds = |account: &Account| account.balance.as_ref().is_some_and(|known| known.value.cash.currency == currency);
+    fleet.accounts.iter().any(|account| account.as_of.is_some())
+        && !world.budgets.exchange.knows(currency)
+        && !fleet.instances.values().any(|known| has(&known.rates()))
+        && !fleet.storage.values().any(|known| has(&known.rates()))
+        && !fleet.accounts.iter().any(holds)
+}
+
+/// The currency of a budget's limit, where nothing is known of that and nothing was spent in it.
+pub fn unheard_of(world: &World, budget: &Budget, standing: Option<&Standing>) -> Option<Currency> {
+    let Unit::Money(currency) = budget.limit.unit else { return None };
+    let is_used = standing.is_some_and(|standing| !standing.spent.is_zero());
+    (!is_used && is_unheard_of(world, currency)).then_some(currency)
+}
 
 /// What one should know about a total.
 #[derive(Clone, Debug, PartialEq)]

@@ -11,7 +11,7 @@ use super::setup::{self, Kind, Program, Setup};
 use super::spend::books::answered;
 use super::table::{Table, print_json};
 use super::{Common, Exit, Output, Stop, tell};
-use crate::rules::alerts::{About, Alert, Severity, Stage};
+use crate::rules::alerts::{About, Alert, Moot, Severity, Stage};
 use crate::runtime::clock;
 use crate::ui::text::alert_line;
 
@@ -89,6 +89,8 @@ pub struct Line {
     fired_at: Option<Timestamp>,
     snoozed_until: Option<Timestamp>,
     resolved_at: Option<Timestamp>,
+    /// gone, changed, term_over, term_ahead: why it ended where what it told is not over; else `null`.
+    ended_because: Option<&'static str>,
     /// One line in the language of the user.
     pub text: String,
 }
@@ -115,7 +117,9 @@ pub fn run(common: &Common, args: &AlertsArgs) -> Result<Exit, Stop> {
     setup::end(runtime);
     let (alerts, events) = told?;
     let exit = told_notices(&setup, events);
-    let shown = |alert: &&Alert| args.all || args.answer.is_some() || !is_ended(alert);
+    // A line below the highest one is noted and tells nothing of its own.
+    let is_noted = |alert: &Alert| alert.stage == Stage::Acknowledged && alert.fired_at.is_none();
+    let shown = |alert: &&Alert| args.answer.is_some() || (!is_noted(alert) && (args.all || !is_ended(alert)));
     let listing = Listing::of(alerts.iter().filter(shown), &setup, clock::now());
     if args.output.json {
         print_json(&listing)?;
@@ -184,8 +188,12 @@ impl Listing {
     fn table(&self, setup: &Setup) -> Table {
         let mut table = Table::new(&["ID", "STATE", "SINCE", "WHAT"]);
         for line in &self.alerts {
-            let since = minute(line.since, &setup.config.timezone);
-            table.row(vec![line.id.clone(), line.state.to_owned(), since, line.text.clone()]);
+            let zone = &setup.config.timezone;
+            let state = match line.snoozed_until {
+                Some(until) => format!("{} until {}", line.state, minute(until, zone)),
+                None => line.state.to_owned(),
+            };
+            table.row(vec![line.id.clone(), state, minute(line.since, zone), line.text.clone()]);
         }
         table
     }
@@ -205,6 +213,7 @@ impl Listing {
             "FIRED_AT",
             "SNOOZED_UNTIL",
             "RESOLVED_AT",
+            "ENDED_BECAUSE",
             "TEXT",
         ]);
         let or_empty = |text: &Option<String>| text.clone().unwrap_or_default();
@@ -224,6 +233,7 @@ impl Listing {
                 time(line.fired_at),
                 time(line.snoozed_until),
                 time(line.resolved_at),
+                line.ended_because.unwrap_or_default().to_owned(),
                 line.text.clone(),
             ]);
         }
@@ -273,6 +283,7 @@ fn line(alert: &Alert, setup: &Setup) -> Line {
             Stage::Resolved { at } => Some(at),
             _ => None,
         },
+        ended_because: alert.moot.map(Moot::word),
         text: alert_line(&alert.matter, setup.language, &setup.config.timezone),
     }
 }

@@ -11,10 +11,12 @@ use super::ls::six;
 use super::setup::Setup;
 use super::spend::listing::local;
 use super::table::{Table, print_json};
-use super::{Common, Exit, Output, Stop, tell};
+use super::{Common, Exit, Output, Stop, tell, warn};
 use crate::app::alerting::Budgets;
+use crate::app::notes::unheard_of;
 use crate::rules::budgets::{Budget, Cycle, Quantity, Scope, Standing, Unit};
 use crate::runtime::clock;
+use crate::ui::text::OfBudgets;
 
 #[derive(Serialize)]
 struct Listing {
@@ -86,6 +88,14 @@ pub fn run(common: &Common, output: Output) -> Result<Exit, Stop> {
         tell(format_args!("no budgets: write a [[budget]] into {}", setup.places.config_file.display()));
     } else {
         listing.table(&setup.config.timezone).print(output)?;
+    }
+    let Budgets { rules, standings, .. } = &state.world.budgets;
+    for (at, budget) in rules.iter().enumerate() {
+        let standing = standings.get(at).and_then(Option::as_ref);
+        if let Some(currency) = unheard_of(&state.world, budget, standing) {
+            let note = setup.language.of_budgets(OfBudgets::NothingIn { currency });
+            warn(format_args!("rentop: {}: {note}", providers::text::clean(&budget.name)));
+        }
     }
     Ok(told_trouble(&setup, &state))
 }

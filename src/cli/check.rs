@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::alerts::Listing;
 use super::look::{settled, stand, told_trouble, visit_as};
@@ -17,6 +17,9 @@ use crate::runtime::errand::Errand;
 
 /// Messages that were not taken by then stay in the queue.
 const SENDING: Duration = Duration::from_secs(20);
+
+/// What is tried again later than so is not waited for.
+const SOON: SignedDuration = SignedDuration::from_secs(20);
 
 /// So long it is waited for what providers say of single instances that their lists miss.
 const LOOKING: Duration = Duration::from_secs(5);
@@ -71,8 +74,8 @@ fn is_asked_by_id(state: &State) -> bool {
     state.world.fleet.instances.values().any(|known| !known.is_gone() && known.absences >= 2)
 }
 
-/// No message waits, and none is under way.
+/// No message is under way, and none waits that will be tried soon.
 fn is_told(state: &State) -> bool {
     let dispatch = &state.world.alerting.dispatch;
-    dispatch.awaits_nothing() && dispatch.next_wake().is_none()
+    dispatch.awaits_nothing() && dispatch.next_wake().is_none_or(|at| at.duration_since(clock::now()) > SOON)
 }

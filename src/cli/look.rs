@@ -1,5 +1,7 @@
 //! One look at every account, and what went wrong with it.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 
 use super::setup::{self, Kind, Program, Setup};
@@ -45,16 +47,34 @@ pub fn visit_as<T>(
 /// So often what alerts and budgets say is asked for anew: the books may have to answer in between.
 const ROUNDS: usize = 5;
 
+/// So long the books are waited for: of an empty ledger, and of one that was not ended well, they are added up first.
+const BOOKS: Duration = Duration::from_secs(10);
+
 /// Brings up to date how budgets stand, and what is worth an alert, as of what was seen until now.
 pub async fn stand(errand: &mut Errand) {
     for _ in 0..ROUNDS {
         errand.catch_up().await;
-        errand.state.world.alerting.looked_at = None;
-        errand.take(Event::World(WorldEvent::Tick));
-        if errand.state.world.budgets.standings.iter().all(Option::is_some) {
+        look_anew(errand);
+        if budgets_stand(&errand.state) {
             return;
         }
     }
+    // In vain where the books cannot be read: what is unknown is shown as such.
+    drop(tokio::time::timeout(BOOKS, errand.run_until(budgets_stand)).await);
+    look_anew(errand);
+}
+
+/// Budgets and alerts are as of now, however short a time ago they were looked at.
+fn look_anew(errand: &mut Errand) {
+    errand.state.world.budgets.as_of = None;
+    errand.state.world.alerting.looked_at = None;
+    errand.take(Event::World(WorldEvent::Tick));
+}
+
+/// The books have answered for every budget.
+fn budgets_stand(state: &State) -> bool {
+    let budgets = &state.world.budgets;
+    budgets.standings.len() == budgets.rules.len() && budgets.standings.iter().all(Option::is_some)
 }
 
 /// The look alone.

@@ -137,7 +137,8 @@ impl Setup {
         world.alerting.heedless = matches!(kind, Kind::OneShot | Kind::Probe | Kind::Act);
         world.alerting.silent = matches!(kind, Kind::OneShot | Kind::Probe);
         world.alerting.dispatch.salt = salt(&owner);
-        world.alerting.dispatch.rules = self.config.channels.iter().map(|channel| channel.rule.clone()).collect();
+        world.alerting.dispatch.rules =
+            self.config.channels.iter().map(|channel| channel.rule_in(&config::process_environment)).collect();
         world.use_zone(self.config.timezone.clone());
         let fixed = Fixed {
             demo: kind == Kind::Demo,
@@ -160,6 +161,9 @@ impl Setup {
         let keeper = Keeper::start(self.places.state_dir.clone(), owner, outbox.clone(), !world.one_shot)
             .map_err(Stop::failed)?;
         keeper.use_zone(self.config.timezone.clone());
+        if kind == Kind::Watch {
+            keeper.watch();
+        }
         let known_hosts = self.places.state_dir.join(streams::KNOWN_HOSTS);
         let streams = Streams::new(known_hosts, outbox.clone()).by(self.ssh.clone());
         let copies = Copies::new(&streams, outbox.clone());

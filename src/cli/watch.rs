@@ -1,7 +1,7 @@
 //! `rentop watch`: the collector without a screen. What a person should know it says on standard error, a line
 //! each, and in the log.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 
 use jiff::Timestamp;
@@ -54,6 +54,8 @@ struct Teller {
     alerts: BTreeMap<(Topic, Timestamp), Stage>,
     /// The channels that take nothing, each with why.
     failing: BTreeMap<String, String>,
+    /// The channels that the config does not name and that something waits for, as they were told.
+    unnamed: BTreeSet<String>,
 }
 
 impl Teller {
@@ -66,6 +68,7 @@ impl Teller {
             notices: Vec::new(),
             alerts: BTreeMap::new(),
             failing: BTreeMap::new(),
+            unnamed: BTreeSet::new(),
         }
     }
 
@@ -100,7 +103,9 @@ impl Teller {
         }
         self.tell_collector(world.collector.as_ref());
         self.tell_alerts(&world.alerting.alerts);
-        self.tell_channels(world.alerting.dispatch.failing());
+        let failing = world.alerting.dispatch.failing();
+        self.tell_channels(failing.map(|(rule, why)| (rule.name.as_str(), why)));
+        self.tell_unnamed(world.alerting.dispatch.unnamed());
         for account in &world.fleet.accounts {
             let trouble = account.trouble.iter().map(|trouble| trouble.value.line());
             let bill = world.spending.billing.get(&account.name).and_then(|billing| billing.trouble.as_ref());
@@ -127,6 +132,17 @@ impl Teller {
             self.say(format_args!("channel {name}: is well again"));
         }
         self.failing = now;
+    }
+
+    fn tell_unnamed<'a>(&mut self, unnamed: impl Iterator<Item = (&'a str, usize)>) {
+        for (name, count) in unnamed {
+            if self.unnamed.insert(name.to_owned()) {
+                let messages = if count == 1 { "1 message waits" } else { &format!("{count} messages wait") };
+                self.say(format_args!(
+                    "channel {name}: is not in the config, and {messages} for it: dropped after a day"
+                ));
+            }
+        }
     }
 
     fn tell_collector(&mut self, collector: Option<&Collector>) {
@@ -156,13 +172,17 @@ impl Teller {
         for (key, alert) in &now {
             let word = match alert.stage {
                 _ if self.alerts.get(key) == Some(&alert.stage) => continue,
+                // Nobody has seen it: a higher line took over.
+                Stage::Acknowledged if alerts.is_outdone(alert) => continue,
                 Stage::Acknowledged => "seen",
                 Stage::Snoozed { .. } => "put off",
                 _ => "alert",
             };
             self.say_alert(word, alert);
         }
-        for alert in alerts.ended().iter().filter(|alert| self.alerts.contains_key(&key(alert))) {
+        // What is no question any more is not over.
+        let is_over = |alert: &&Alert| alert.moot.is_none() && self.alerts.contains_key(&key(alert));
+        for alert in alerts.ended().iter().filter(is_over) {
             self.say_alert("over", alert);
         }
         self.alerts = now.into_iter().map(|(key, alert)| (key, alert.stage)).collect();

@@ -3,11 +3,10 @@
 use jiff::ToSpan;
 use jiff::tz::TimeZone;
 use providers::model::ProviderName;
-use providers::money::Currency;
 
-use super::check::{Names, check_account, check_provider, decimal, timezone};
+use super::check::{Names, check_account, check_provider, timezone};
 use super::file::{Node, Section, quote};
-use crate::rules::budgets::{Budget, Cycle, FORECAST, Quantity, Scope, THRESHOLDS, Unit};
+use crate::rules::budgets::{self, Budget, Cycle, FORECAST, NoLimit, Quantity, Scope, THRESHOLDS};
 use crate::rules::matcher::{Glob, LabelPattern};
 use crate::rules::spend::Period;
 
@@ -43,18 +42,19 @@ pub(super) fn budget<'d>(section: &Section<'d>, names: &mut Names<'d>, zone: &Ti
 
 fn limit(node: &Node<'_>) -> Option<Quantity> {
     let text = node.text()?;
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let read = match words[..] {
-        [amount, unit] => {
-            let unit = if unit == GPU_HOURS { Some(Unit::GpuHours) } else { Currency::parse(unit).map(Unit::Money) };
-            decimal(amount).filter(|amount| *amount > 0.into()).zip(unit)
-        }
-        _ => None,
+    let why = match budgets::limit(text, None) {
+        Ok(limit) => return Some(limit),
+        Err(why) => why,
     };
-    if read.is_none() {
-        node.refuse(format!("`{}` is no limit such as \"1500 USD\" or \"200 {GPU_HOURS}\"", quote(text)));
-    }
-    read.map(|(amount, unit)| Quantity::new(amount, unit))
+    let quoted = quote(text);
+    node.refuse(match why {
+        NoLimit::NoUnit => format!("`{quoted}` has no unit; write \"{quoted} USD\", or \"{quoted} {GPU_HOURS}\""),
+        NoLimit::DecimalComma => {
+            format!("`{quoted}`: a comma parts thousands, as in \"1,500 USD\"; decimals begin with a point, as in \"0.5 USD\"")
+        }
+        NoLimit::Unreadable => format!("`{quoted}` is no limit such as \"1500 USD\" or \"200 {GPU_HOURS}\""),
+    });
+    None
 }
 
 fn cycle(node: &Node<'_>) -> Option<Cycle> {

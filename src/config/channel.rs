@@ -126,6 +126,17 @@ pub struct ChannelConfig {
     pub language: Option<Language>,
 }
 
+impl ChannelConfig {
+    /// Its rule, which tells whether it is still reached as it was.
+    pub fn rule_in(&self, environment: &Environment) -> ChannelRule {
+        let address = self.address.as_ref().and_then(|source| source.read(environment).ok());
+        let rest = [self.kind.word(), self.to.as_deref().unwrap_or_default()].into_iter();
+        let rest: Vec<&str> = rest.chain(self.argv.iter().map(String::as_str)).collect();
+        let rest = channels::mark(&SecretString::from(rest.join("\n")));
+        ChannelRule { way: address.as_ref().map_or(0, channels::mark) ^ rest, ..self.rule.clone() }
+    }
+}
+
 /// By hand, as a secret has no equality.
 impl PartialEq for ChannelConfig {
     fn eq(&self, other: &Self) -> bool {
@@ -167,6 +178,7 @@ pub(super) fn channel<'d>(section: &Section<'d>, names: &mut Names<'d>) -> (Opti
             actions,
             pace: kind.pace(),
             at_once: kind.at_once(),
+            way: 0,
         },
         address: address.and_then(|(source, _)| source),
         secret: secret.and_then(|(source, _)| source),

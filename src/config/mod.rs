@@ -35,7 +35,7 @@ use providers::ssh::Machine;
 use secrecy::SecretString;
 
 use crate::rules::alerts::Limits;
-use crate::rules::budgets::Budget;
+use crate::rules::budgets::{Budget, Unit};
 use crate::rules::checkpoint::RecipeRule;
 use crate::rules::guard::Guard;
 use crate::rules::lease::Commands;
@@ -194,6 +194,8 @@ pub enum Notice {
     ConfigFileOpen { path: PathBuf, mode: u32 },
     /// The state folder was there before, and others can look into it.
     StateFolderOpen { path: PathBuf, mode: u32 },
+    /// A limit is in a currency that nothing else in the config knows: what is spent in others does not count for it.
+    LoneCurrency { path: PathBuf, limit: String, currency: Currency },
 }
 
 impl fmt::Display for Notice {
@@ -206,6 +208,14 @@ impl fmt::Display for Notice {
             Notice::StateFolderOpen { path, mode } => {
                 let path = shown(path);
                 write!(f, "{path}: mode {mode:04o} lets others look into the state folder; run: chmod 700 {path}")
+            }
+            Notice::LoneCurrency { path, limit, currency } => {
+                let path = shown(path);
+                write!(
+                    f,
+                    "{path}: {limit} is in {currency}, which neither `currency` nor [fx] names; a typing mistake? add \
+                     [fx] to join it"
+                )
             }
         }
     }
@@ -269,6 +279,21 @@ impl Config {
         Exchange { into: self.currency, rates: self.fx.clone() }
     }
 
+    /// The limits that are in a currency of their own. An account may charge in it: that is for the fleet to tell.
+    fn lone_currencies(&self, file: &Path) -> Vec<Notice> {
+        let exchange = self.exchange();
+        let notice = |limit: String, currency: Currency| {
+            let is_lone = currency != Currency::USD && !exchange.knows(currency);
+            is_lone.then(|| Notice::LoneCurrency { path: file.to_owned(), limit, currency })
+        };
+        let budgets = self.budgets.iter().filter_map(|budget| match budget.limit.unit {
+            Unit::Money(currency) => notice(format!("the limit of budget `{}`", budget.name), currency),
+            Unit::GpuHours => None,
+        });
+        let burn = self.limits.burn.and_then(|burn| notice("`burn` in [alerts]".to_owned(), burn.currency));
+        budgets.chain(burn).collect()
+    }
+
     /// Reads a config file. One that is not there is none: the defaults hold, and `path` is `None`.
     pub fn load(file: &Path) -> Result<Config, ConfigError> {
         let unreadable = |source| ConfigError::Unreadable { file: file.to_owned(), source };
@@ -297,6 +322,7 @@ impl Config {
         })?;
         let checked = Config::check(text, file, providers::PROVIDERS)?;
         let mut config = Config { path: Some(file.to_owned()), ..checked.config };
+        config.notices.extend(config.lone_currencies(file));
         let mode = places::mode_bits(&metadata).filter(|mode| mode & 0o044 != 0);
         if let Some(mode) = mode.filter(|_| checked.holds_secrets) {
             config.notices.push(Notice::ConfigFileOpen { path: file.to_owned(), mode });

@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn what_is_long_done_with_is_forgotten_and_what_is_open_or_waits_never() {
-        use crate::rules::dispatch::News;
+        use crate::rules::dispatch::{News, Wait};
         let folder = folder();
         let mut ledger = open(&folder);
         let now: Timestamp = "2026-11-30T10:00:00Z".parse().unwrap();
@@ -140,6 +140,8 @@ mod tests {
             since,
             fired_at: Some(since),
             told_at: Some(since),
+            told_to: Default::default(),
+            moot: None,
         };
         let ended = |at| alert(at, Stage::Resolved { at });
         let message = |at, state| Message {
@@ -150,6 +152,7 @@ mod tests {
             host: "desk".to_owned(),
             state,
             again: false,
+            wait: Wait::default(),
         };
         let dropped = MessageState::Dropped { why: "no".to_owned() };
         let alerts = [alert(days(300), Stage::Firing), ended(days(91)), ended(days(89))];

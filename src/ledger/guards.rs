@@ -7,7 +7,7 @@ use super::{Durability, Ledger, LedgerError, row};
 use crate::rules::guard::{Veto, Watch};
 
 const KEEP_WATCH: &str = "
-    INSERT INTO watch (guard, account, id, generation, state) VALUES ($1, $2, $3, $4, $5)
+    INSERT INTO guard_watch (guard, account, id, generation, state) VALUES ($1, $2, $3, $4, $5)
     ON CONFLICT (guard, account, id, generation) DO UPDATE SET state = excluded.state";
 
 const KEEP_VETO: &str = "
@@ -16,7 +16,7 @@ const KEEP_VETO: &str = "
         said_at = excluded.said_at,
         state = excluded.state";
 
-pub(super) const WATCHES: &str = "SELECT state FROM watch ORDER BY guard, account, id, generation";
+pub(super) const WATCHES: &str = "SELECT state FROM guard_watch ORDER BY guard, account, id, generation";
 
 pub(super) const VETOES: &str = "SELECT account, kind, id, generation, state FROM veto";
 
@@ -28,7 +28,7 @@ impl Ledger {
     /// Writes down all that guards are called for by; what is not among it is over.
     pub fn keep_watches(&mut self, watches: &[Watch]) -> Result<(), LedgerError> {
         self.write(Durability::Now, |transaction| {
-            transaction.execute("DELETE FROM watch", [])?;
+            transaction.execute("DELETE FROM guard_watch", [])?;
             let mut keep = transaction.prepare_cached(KEEP_WATCH)?;
             for watch in watches {
                 let Identity { account, id, generation, .. } = &watch.identity;

@@ -18,6 +18,7 @@ use crate::rules::saga::OpId;
 
 mod alerts;
 mod books;
+mod budgets;
 mod collector;
 mod copies;
 mod guards;
@@ -31,6 +32,7 @@ mod row;
 pub(crate) mod samples;
 mod saved;
 mod usage;
+mod watches;
 
 pub use copies::{back_up, quick_check};
 pub use journal::JournalLine;

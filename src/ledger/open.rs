@@ -36,7 +36,7 @@ const COMPANIONS: [&str; 3] = ["-wal", "-shm", "-journal"];
 const LOG_BYTES: i64 = 4 << 20;
 
 /// The number of the newest migration, so that a usual start need not prepare them all.
-const VERSION: i32 = 6;
+const VERSION: i32 = 7;
 
 /// The layout of the tables, as its number and the list of steps that lead to it.
 pub(super) struct Schema {

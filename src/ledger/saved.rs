@@ -24,7 +24,7 @@ const OF: &str = "
     SELECT state FROM copy WHERE account = $1 AND id = $2 AND generation = $3 AND thinned_at IS NULL
     ORDER BY verified_at DESC, op DESC";
 
-const THIN: &str = "UPDATE copy SET thinned_at = $2 WHERE op = $1 AND thinned_at IS NULL";
+const THIN: &str = "UPDATE copy SET thinned_at = $1 WHERE op = $2 AND thinned_at IS NULL";
 
 /// Writes down the checkpoint that an action has proven, if it has.
 pub(super) fn keep(transaction: &Transaction, operation: &Operation) -> Result<(), LedgerError> {
@@ -59,8 +59,59 @@ impl Ledger {
     /// One of them is no longer there, since later ones took its place.
     pub fn thin(&mut self, op: OpId, now: Timestamp) -> Result<(), LedgerError> {
         self.write(Durability::Now, |transaction| {
-            transaction.prepare_cached(THIN)?.execute(params![op.0, row::millis(now)])?;
+            transaction.prepare_cached(THIN)?.execute(params![row::millis(now), op.0])?;
             Ok(())
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::SignedDuration;
+    use providers::model::Action;
+
+    use super::*;
+    use crate::ledger::samples::*;
+    use crate::rules::checkpoint::{Method, Progress, Proof, QUIET, Recipe, Stage, Told};
+    use crate::rules::saga::{Authority, Input, Step};
+
+    /// A checkpoint that was verified at a time.
+    fn verified(id: i64, now: Timestamp) -> Operation {
+        let method = Method::Copy { to: "/home/ana/checkpoints".to_owned() };
+        let paths = vec!["/workspace/out".to_owned()];
+        let recipe = Recipe { name: "default".to_owned(), paths, method, prepare: None, quiet: QUIET };
+        let mut target = operation(id, Step::Countdown { until: now }).target;
+        target.recipe = Some(recipe);
+        let (mut operation, _) =
+            Operation::begin(OpId(id), Action::Checkpoint, target, Authority::Saved, "schedule".to_owned(), now);
+        while let Step::Saving { stage, .. } = operation.step {
+            let place = format!("/home/ana/checkpoints/{id}");
+            let proof = Proof { at: now, files: 1, bytes: 1, left_out: 0, place, manifest: String::new() };
+            let done = Progress { files: 1, bytes: 1, done: 1, rate: None };
+            let told = if stage == Stage::Verify { Told::Verified(proof) } else { Told::Done(done) };
+            let number = operation.saving.as_ref().unwrap().number();
+            operation.advance(Input::Saving { number, told }, now);
+        }
+        operation
+    }
+
+    #[test]
+    fn a_copy_that_was_thinned_out_is_there_no_more_and_the_one_before_it_is_the_last() {
+        let dir = folder();
+        let identity = verified(1, at("10:00")).target.identity;
+        {
+            let mut ledger = open(&dir);
+            for (id, minutes) in [(1, 0), (2, 30), (3, 60)] {
+                let now = at("10:00") + SignedDuration::from_mins(minutes);
+                ledger.record(&verified(id, now), &owner(7), now).unwrap();
+            }
+            ledger.thin(OpId(3), at("11:30")).unwrap();
+            ledger.thin(OpId(1), at("11:30")).unwrap();
+        }
+        let mut ledger = open(&dir);
+        let left: Vec<OpId> = ledger.copies(&identity).unwrap().iter().map(|copy| copy.op).collect();
+        assert_eq!(left, [OpId(2)]);
+        let (memory, _) = ledger.recall(at("11:31")).unwrap();
+        assert_eq!(memory.saved.iter().map(|copy| copy.op).collect::<Vec<_>>(), [OpId(2)]);
     }
 }

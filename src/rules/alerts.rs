@@ -6,7 +6,7 @@ mod limits;
 mod matter;
 mod night;
 
-pub use book::{Alert, Alerts, Finding, Stage, Told, worst_first};
+pub use book::{Alert, Alerts, Finding, Moot, Stage, Told, worst_first};
 pub use limits::{Awake, Limits};
 pub use matter::{About, Kind, Matter, Money, Severity, Topic};
 pub use night::Night;

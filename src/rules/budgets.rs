@@ -2,17 +2,19 @@
 //!
 //! `term` says which time that is, `standing` what was spent in it and what will be (`measure` what of the spend counts,
 //! `curve` how it grows), `findings` what of it somebody should know, `draft`
-//! how one is written.
+//! how one is written, and `limit` how its limit is.
 
 mod curve;
 mod draft;
 mod findings;
+mod limit;
 mod measure;
 mod standing;
 mod term;
 
 pub use draft::BudgetDraft;
-pub use findings::findings;
+pub use findings::{closed, findings, moot};
+pub use limit::{NoLimit, limit};
 pub use standing::{Drawn, Inputs, Running, Standing, share, standing};
 pub use term::{Cycle, Term};
 
@@ -52,6 +54,13 @@ impl Budget {
     /// The time that it is for now.
     pub fn term(&self, now: Timestamp) -> Term {
         self.cycle.term(&self.zone, now)
+    }
+
+    /// The term before the present one, as a budget for those days alone; `None` of a budget that has one term only.
+    pub fn closed(&self, now: Timestamp) -> Option<Budget> {
+        let last = self.term(now).first?.yesterday().ok()?;
+        let cycle = Cycle::Dates(self.cycle.turn(last)?);
+        Some(Budget { cycle, ..self.clone() })
     }
 
     /// So many percent of the limit.

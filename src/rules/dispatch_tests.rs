@@ -7,7 +7,7 @@ use rstest::rstest;
 const PACE: SignedDuration = SignedDuration::from_secs(3);
 
 fn rule(name: &str) -> ChannelRule {
-    ChannelRule { name: name.to_owned(), watch_only: false, kinds: None, actions: true, pace: PACE, at_once: 3 }
+    ChannelRule { name: name.to_owned(), watch_only: false, kinds: None, actions: true, pace: PACE, at_once: 3, way: 0 }
 }
 
 fn dispatch(rules: Vec<ChannelRule>) -> Dispatch {
@@ -17,7 +17,17 @@ fn dispatch(rules: Vec<ChannelRule>) -> Dispatch {
 fn alert(matter: Matter) -> Alert {
     let topic = matter.topic();
     let since = at("09:00:00");
-    Alert { topic, matter, stage: Stage::Firing, since, fired_at: Some(since), told_at: Some(since) }
+    let told_to = ["all", "team", "gone", "deeds", "a", "b"].map(str::to_owned).into();
+    Alert {
+        topic,
+        matter,
+        stage: Stage::Firing,
+        since,
+        fired_at: Some(since),
+        told_at: Some(since),
+        told_to,
+        moot: None,
+    }
 }
 
 fn idle(name: &str) -> Matter {
@@ -64,7 +74,7 @@ fn each_channel_is_told_what_it_wants() {
         ChannelRule { kinds: Some(vec![]), ..rule("deeds") },
     ];
     let vanished = Matter::Vanished { identity: identity("team", "b"), name: "b".to_owned() };
-    let broken = Matter::Channel { name: "all".to_owned(), why: "403".to_owned() };
+    let broken = Matter::Channel { name: "all".to_owned(), why: "403".to_owned(), way: 0 };
     let told = [
         fired("a"),
         Told::Fired(alert(vanished.clone())),
@@ -149,43 +159,134 @@ fn a_channel_fails_until_it_takes_something() {
         dispatch.due(at(minute));
         dispatch.answered("a", later("HTTP 500"), at(minute));
     }
-    assert_eq!(dispatch.failing().collect::<Vec<_>>(), [("a", "HTTP 500")]);
+    assert_eq!(dispatch.trouble(), ["a: HTTP 500"]);
     dispatch.due(at("10:30:00"));
     dispatch.answered("a", Delivery::Delivered, at("10:30:00"));
     assert_eq!(dispatch.failing().count(), 0);
 }
 
 #[test]
-fn what_is_refused_is_dropped_with_its_reason_and_the_next_is_tried() {
+fn what_is_refused_is_kept_and_tried_again_at_long_intervals_or_when_there_is_news() {
     let mut dispatch = dispatch(vec![rule("a")]);
     dispatch.tell(&["1", "2", "3", "4"].map(fired), false, "lab", at("10:00:00"));
+    let refused = || Delivery::Refused { why: "HTTP 404".to_owned() };
     dispatch.due(at("10:00:00"));
-    let written = dispatch.answered("a", Delivery::Refused { why: "19024".to_owned() }, at("10:00:00"));
-    let dropped = MessageState::Dropped { why: "19024".to_owned() };
-    assert!(written.len() == 3 && written.iter().all(|message| message.state == dropped));
-    assert_eq!(dispatch.failing().collect::<Vec<_>>(), [("a", "19024")]);
-    assert_eq!(names(&dispatch.due(at("10:00:03"))[0].messages), ["4"]);
-    dispatch.answered("a", Delivery::Delivered, at("10:00:03"));
-    assert_eq!(dispatch.failing().count(), 0);
+    let written = dispatch.answered("a", refused(), at("10:00:00"));
+    assert!(written.len() == 4 && written.iter().all(|message| message.state == MessageState::Queued));
+    assert_eq!(dispatch.trouble(), ["a: HTTP 404"]);
+    assert_eq!(dispatch.due(at("10:14:59")), []);
+    assert_eq!(names(&dispatch.due(at("10:15:00"))[0].messages), ["1", "2", "3"]);
+    dispatch.answered("a", refused(), at("10:15:00"));
+    dispatch.tell(&[fired("5")], false, "lab", at("10:16:00"));
+    assert_eq!(names(&dispatch.due(at("10:16:00"))[0].messages), ["1", "2", "3"]);
+    dispatch.answered("a", Delivery::Delivered, at("10:16:00"));
+    assert_eq!(dispatch.trouble(), [""; 0]);
+    // A command beside us has news as well.
+    let mut other = Dispatch { salt: 7, ..self::dispatch(vec![rule("a")]) };
+    let theirs = other.tell(&[fired("6")], false, "lab", at("10:20:01"));
+    let rest = &dispatch.due(at("10:16:03"))[0].messages;
+    assert!(names(rest) == ["4", "5"] && rest.iter().all(|message| !message.again));
+    dispatch.answered("a", refused(), at("10:20:00"));
+    dispatch.join(theirs);
+    assert_eq!(names(&dispatch.due(at("10:20:03"))[0].messages), ["4", "5", "6"]);
 }
 
 #[test]
-fn what_nobody_took_for_a_day_is_given_up_and_said_why() {
+fn what_is_too_long_is_tried_one_by_one_and_then_given_up_with_its_reason() {
+    let mut dispatch = dispatch(vec![rule("a")]);
+    dispatch.tell(&["1", "2"].map(fired), false, "lab", at("10:00:00"));
+    let too_long = || Delivery::TooLong { why: "HTTP 413".to_owned() };
+    dispatch.due(at("10:00:00"));
+    let written = dispatch.answered("a", too_long(), at("10:00:00"));
+    assert!(written.len() == 2 && written.iter().all(|message| message.state == MessageState::Queued));
+    assert_eq!(names(&dispatch.due(at("10:00:03"))[0].messages), ["1"]);
+    let written = dispatch.answered("a", too_long(), at("10:00:03"));
+    assert_eq!(written[0].state, MessageState::Dropped { why: "HTTP 413".to_owned() });
+    assert_eq!(names(&dispatch.due(at("10:00:06"))[0].messages), ["2"]);
+    assert_eq!(dispatch.trouble(), [""; 0], "the others are taken");
+}
+
+impl Dispatch {
+    fn trouble(&self) -> Vec<String> {
+        self.failing().map(|(rule, why)| format!("{}: {why}", rule.name)).collect()
+    }
+
+    /// Tries a channel every quarter of an hour for so long, in vain, from a time on. Returns when it ended.
+    fn try_in_vain(&mut self, mut now: Timestamp, hours: i64) -> Timestamp {
+        let end = now + SignedDuration::from_hours(hours);
+        while now < end {
+            assert_eq!(self.due(now).len(), 1);
+            self.answered("a", later("HTTP 500"), now);
+            now += LONGEST_WAIT;
+        }
+        end
+    }
+}
+
+#[test]
+fn what_was_offered_for_a_day_is_given_up_and_told_as_a_number_when_the_channel_works_again() {
+    let mut dispatch = dispatch(vec![rule("a")]);
+    dispatch.tell(&["1", "2", "3", "4"].map(fired), false, "lab", at("00:00:00"));
+    let now = dispatch.try_in_vain(at("00:00:00"), 25);
+    dispatch.tell(&[fired("y")], false, "lab", now);
+    let parcel = dispatch.due(now).remove(0);
+    let given_up = dispatch.take_unkept();
+    let dropped = MessageState::Dropped { why: "not taken for 24 h: HTTP 500".to_owned() };
+    assert_eq!(given_up.iter().filter(|message| message.state == dropped).count(), 4);
+    let lost = News::Lost { count: 4, since: at("00:00:00") };
+    assert_eq!(parcel.messages.iter().map(|message| &message.news).collect::<Vec<_>>()[0], &lost);
+    assert!(given_up.iter().any(|message| message.news == lost && message.state == MessageState::Queued));
+    dispatch.answered("a", later("HTTP 500"), now);
+    // What is lost later is counted with it, and the number itself is never lost.
+    let now = dispatch.try_in_vain(now + LONGEST_WAIT, 30);
+    dispatch.tell(&[fired("z")], false, "lab", now);
+    let parcel = dispatch.due(now).remove(0);
+    assert_eq!(names(&parcel.messages[1..]), ["z"]);
+    assert_eq!(parcel.messages[0].news, News::Lost { count: 5, since: at("00:00:00") });
+    let all = &parcel.messages;
+    assert_eq!(Dispatch::backlog(all), [("a", Backlog { waiting: 1, lost: 5 })].into());
+}
+
+/// What was off, or slept, did not try: the message waits on, from one process to the next.
+#[test]
+fn only_the_time_in_which_it_was_tried_makes_a_message_old() {
     let mut dispatch = dispatch(vec![rule("a")]);
     dispatch.tell(&[fired("x")], false, "lab", at("00:00:00"));
-    dispatch.due(at("00:00:00"));
-    dispatch.answered("a", later("HTTP 500"), at("00:00:00"));
-    dispatch.tell(&[fired("y")], false, "lab", at("10:00:00"));
-    // A channel that is not in the config any more.
-    let mut orphan = dispatch.queues["a"].waiting[0].clone();
+    let days = |days: i64| at("00:00:00") + SignedDuration::from_hours(24 * days);
+    for day in 0..20 {
+        assert_eq!(names(&dispatch.due(days(day))[0].messages), ["x"], "day {day}");
+        let kept = dispatch.answered("a", later("no network"), days(day));
+        let text = serde_json::to_string(&kept).unwrap();
+        let rules = std::mem::take(&mut dispatch.rules);
+        dispatch = Dispatch { rules, ..Dispatch::default() };
+        dispatch.remember(serde_json::from_str(&text).unwrap());
+    }
+    assert!(dispatch.take_unkept().is_empty());
+}
+
+#[test]
+fn what_waits_for_a_channel_that_is_not_in_the_config_is_given_up_after_a_day() {
+    let mut dispatch = dispatch(vec![rule("a")]);
+    let mut orphan = dispatch.tell(&[fired("x")], false, "lab", at("00:00:00")).remove(0);
     (orphan.id, orphan.channel) = (1, "old".to_owned());
     dispatch.join(vec![orphan]);
-    let next_day = at("00:00:00") + SignedDuration::from_hours(24);
-    assert_eq!(names(&dispatch.due(next_day)[0].messages), ["y"]);
-    let told: Vec<(i64, MessageState)> =
-        dispatch.take_unkept().into_iter().map(|message| (message.id.min(2), message.state)).collect();
-    let dropped = |why: &str| MessageState::Dropped { why: why.to_owned() };
-    assert_eq!(told, [(2, dropped("not taken for 24 h: HTTP 500")), (1, dropped("not in the config any more"))]);
+    assert_eq!(dispatch.unnamed().collect::<Vec<_>>(), [("old", 1)]);
+    // A day from when somebody saw that, not from when it was made.
+    dispatch.due(at("10:00:00"));
+    let noticed = dispatch.take_unkept();
+    assert_eq!(noticed.iter().map(|message| message.wait.unnamed_since).collect::<Vec<_>>(), [Some(at("10:00:00"))]);
+    dispatch.due(at("09:59:59") + SignedDuration::from_hours(24));
+    assert_eq!(dispatch.take_unkept(), []);
+    dispatch.due(at("10:00:00") + SignedDuration::from_hours(24));
+    let dropped = MessageState::Dropped { why: "not in the config any more".to_owned() };
+    assert_eq!(dispatch.take_unkept().into_iter().map(|message| message.state).collect::<Vec<_>>(), [dropped]);
+}
+
+#[test]
+fn an_end_is_told_to_the_channels_that_were_told_of_the_beginning() {
+    let mut dispatch = dispatch(vec![rule("a"), rule("renamed")]);
+    let messages = dispatch.tell(&[Told::Resolved(alert(idle("x")))], false, "lab", at("10:00:00"));
+    assert_eq!(messages.iter().map(|message| message.channel.as_str()).collect::<Vec<_>>(), ["a"]);
 }
 
 #[test]

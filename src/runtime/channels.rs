@@ -106,6 +106,7 @@ impl Channels {
             Delivery::Delivered => tracing::info!(channel, "told"),
             Delivery::Later { why, .. } => tracing::warn!(channel, why, "not told yet"),
             Delivery::Refused { why } => tracing::warn!(channel, why, "refused"),
+            Delivery::TooLong { why } => tracing::warn!(channel, why, "too long"),
         }
         self.0.outbox.put(Event::World(WorldEvent::Sent { channel, delivery }));
     }
@@ -132,6 +133,7 @@ impl Way {
             Ok(hook) => match hook.send(text, clock::now()).await {
                 Ok(()) => Delivery::Delivered,
                 Err(Undelivered::Refused { why }) => Delivery::Refused { why },
+                Err(Undelivered::TooLong { why }) => Delivery::TooLong { why },
                 Err(Undelivered::Later { wait, why, perhaps }) => {
                     Delivery::Later { wait: wait.and_then(|wait| wait.try_into().ok()), why, perhaps }
                 }

@@ -48,6 +48,8 @@ pub type OnDisk = Box<dyn FnOnce() + Send>;
 pub type Written = Box<dyn FnOnce(Result<(), String>) + Send>;
 
 enum Work {
+    /// This process watches without a screen.
+    Watch,
     Claim,
     Recall,
     Keep(Box<Keep>),
@@ -155,6 +157,10 @@ impl Keeper {
         Ok(Keeper { work, thread: Some(thread) })
     }
 
+    /// This process watches without a screen, and is known to do so from the next claim on.
+    pub fn watch(&self) {
+        self.put(Work::Watch);
+    }
     pub fn claim(&self) {
         self.put(Work::Claim);
     }
@@ -340,7 +346,12 @@ fn open(state_dir: &std::path::Path, outbox: &Outbox) -> Option<Ledger> {
 }
 
 fn sum_up(ledger: &mut Ledger, day: Date, budgets: &[Budget]) -> Result<Summed, LedgerError> {
-    Ok(Summed { budgets: ledger.drawn(budgets, clock::now())?, ..ledger.sum_up(day)? })
+    let mut drawn = ledger.drawn(budgets, clock::now())?;
+    match ledger.know_budgets(budgets, clock::now()) {
+        Ok(known) => drawn.iter_mut().for_each(|drawn| drawn.known_since = known.get(&drawn.name).copied()),
+        Err(error) => tracing::warn!(%error, "since when budgets are known could not be written"),
+    }
+    Ok(Summed { budgets: drawn, ..ledger.sum_up(day)? })
 }
 
 /// Reads the file for damage on a thread of its own, and copies a sound one.
@@ -363,6 +374,10 @@ struct Desk {
     outbox: Outbox,
     /// What was told last.
     collector: Option<Collector>,
+    /// This process watches without a screen.
+    watches: bool,
+    /// It was told that some process does.
+    watched: bool,
     /// Actions that were not begun, or that another process took up, until the state has heard of it and ends them.
     forestalled: BTreeSet<OpId>,
     /// Actions that this process wrote down and that have not ended.
@@ -388,6 +403,8 @@ impl Desk {
             owner,
             outbox,
             collector: None,
+            watches: false,
+            watched: false,
             forestalled: BTreeSet::new(),
             own: BTreeSet::new(),
             recalled: false,
@@ -411,6 +428,7 @@ impl Desk {
             };
             let Some(work) = work else { return };
             match work {
+                Work::Watch => self.watches = true,
                 Work::Claim => self.claim(),
                 Work::Recall => self.recall(),
                 Work::Keep(keep) => self.keep(Entry::Look(keep)),
@@ -482,6 +500,9 @@ impl Desk {
                     if release {
                         self.write("the claim", |ledger| ledger.release(&owner));
                     }
+                    if self.watches {
+                        self.write("who watches", |ledger| ledger.watches_no_more(&owner));
+                    }
                     return;
                 }
             }
@@ -509,6 +530,7 @@ impl Desk {
             }
         };
         self.collector = Some(collector.clone());
+        self.see_who_watches();
         self.outbox.put(Event::World(WorldEvent::Collector(collector.clone())));
         if collector == Collector::Us {
             self.keep_all(None);
@@ -522,6 +544,25 @@ impl Desk {
         let before = std::mem::replace(&mut self.adding_up, collector == Collector::Us && unfinished);
         if before && !self.adding_up {
             self.outbox.put(Event::World(WorldEvent::AddedUp));
+        }
+    }
+
+    /// Gives a sign of life where this process watches, and tells when some process begins to, or none does any more.
+    fn see_who_watches(&mut self) {
+        let (owner, now) = (self.owner.clone(), clock::now());
+        let Some(ledger) = self.ledger.as_mut() else { return };
+        if self.watches
+            && let Err(error) = ledger.watches(&owner, now, CLAIM)
+        {
+            tracing::warn!(%error, "that this process watches could not be written");
+        }
+        match ledger.is_watched(&owner, now, &process_is_alive) {
+            Ok(watched) if watched == self.watched => {}
+            Ok(watched) => {
+                self.watched = watched;
+                self.outbox.put(Event::World(WorldEvent::Watched(watched)));
+            }
+            Err(error) => tracing::warn!(%error, "who watches is not known"),
         }
     }
 
@@ -628,7 +669,8 @@ impl Desk {
             None => {}
             Some(Ok(summed)) => {
                 self.summed = Some(day);
-                self.outbox.put(Event::World(WorldEvent::Summed(Box::new(Summed { asked, ..summed }))));
+                let partial = !self.waiting.is_empty();
+                self.outbox.put(Event::World(WorldEvent::Summed(Box::new(Summed { asked, partial, ..summed }))));
             }
             Some(Err(error)) => tracing::error!(%error, "the books cannot be added up"),
         }

@@ -359,3 +359,37 @@ fn a_message_that_cannot_be_written_down_is_said_so() {
         assert_eq!(told.try_recv().unwrap(), expected.map_err(str::to_owned));
     }
 }
+
+/// Whoever collects hears that a `watch` is there, and that it is not there any more.
+#[test]
+fn a_watch_that_looks_on_is_known_to_who_collects() {
+    let dir = folder();
+    let open = || Ledger::open(dir.path(), clock::now()).unwrap().0;
+    let (mut inbox, outbox) = Inbox::new();
+    let us = std::process::id();
+    let mut screen = desk(Some(open()), owner(us), outbox.clone());
+    let mut watched = |screen: &mut Desk| {
+        screen.claim();
+        let told = std::iter::from_fn(|| inbox.ready()).filter_map(|event| match event {
+            Event::World(WorldEvent::Watched(watched)) => Some(watched),
+            _ => None,
+        });
+        told.collect::<Vec<_>>()
+    };
+    assert_eq!(watched(&mut screen), Vec::<bool>::new());
+    let (_inbox, elsewhere) = Inbox::new();
+    let mut watch = desk(Some(open()), Owner { host: "laptop".to_owned(), pid: 1 }, elsewhere);
+    watch.watches = true;
+    watch.claim();
+    assert_eq!(watch.collector, Some(Collector::Other { owner: owner(us), until: screen_until(&screen) }));
+    assert_eq!(watched(&mut screen), [true]);
+    assert_eq!(watched(&mut screen), Vec::<bool>::new(), "told once");
+    let (work, todo) = mpsc::channel();
+    work.send(Work::End { release: false }).unwrap();
+    watch.serve(todo);
+    assert_eq!(watched(&mut screen), [false]);
+}
+
+fn screen_until(desk: &Desk) -> Timestamp {
+    desk.ledger.as_ref().unwrap().collector().unwrap().expect("somebody collects").1
+}

@@ -294,15 +294,27 @@ pub fn paint_snooze(paint: &mut Paint, scene: &Scene, room: Rect, choice: &Snooz
         [language.of_alerts(OfAlerts::AnHour { at: &hour }), language.of_alerts(OfAlerts::Morning { at: &morning })];
     let keys = [key("enter", language.word(Word::Choose)), vec![dim("   ")], key("esc", language.word(Word::Cancel))];
     let border = Border { title: language.of_alerts(OfAlerts::Snooze), keys: keys.concat(), ..Border::default() };
-    let inside = popup::paint(paint, popup::place(room, 44, 4), &border);
+    let about = about(scene, choice);
+    let lines = texts.len() as u16 + u16::from(about.is_some());
+    let inside = popup::paint(paint, popup::place(room, 60, lines + 2), &border);
+    if let Some(about) = &about {
+        paint.text(inside.x, inside.y, inside.width, about, Role::Dim);
+    }
     for (at, text) in texts.iter().enumerate() {
-        let y = inside.y + at as u16;
+        let y = inside.y + u16::from(about.is_some()) + at as u16;
         if at == choice.at {
             paint.text(inside.x - 2, y, 1, scene.look.glyphs.cursor, Role::Accent);
         }
         let role = if at == choice.at { Role::Here } else { Role::Plain };
         paint.runs(inside.x, y, inside.width, &[run(format!("{}  ", at + 1), Role::Accent), run(text, role)]);
     }
+}
+
+/// Which alerts it is about: one by its sentence.
+fn about(scene: &Scene, choice: &SnoozeChoice) -> Option<String> {
+    let [topic] = choice.topics.as_slice() else { return None };
+    let alert = scene.state.world.alerting.alerts.get(topic)?;
+    Some(sentence(scene, &alert.matter).line())
 }
 
 /// One alert in full, for the details and its own window.

@@ -136,6 +136,7 @@ pub fn alerts() -> Story {
             limit: dollar("1500"),
             crossed_at: None,
             forecast: Some(dollar("1372.1")),
+            closed: None,
         },
         Matter::Idle {
             identity: lora.clone(),
@@ -150,7 +151,7 @@ pub fn alerts() -> Story {
             since: now - SignedDuration::from_mins(12),
         },
         Matter::Appeared { identity: lora, name: "sd-lora".to_owned(), rates: vec![usd("0.415")] },
-        Matter::Channel { name: "ops".to_owned(), why: "404 Not Found".to_owned() },
+        Matter::Channel { name: "ops".to_owned(), why: "404 Not Found".to_owned(), way: 0 },
     ];
     let topics: Vec<_> = matters.iter().map(Matter::topic).collect();
     let found = matters.into_iter().map(Finding::now).collect();
@@ -279,6 +280,7 @@ fn all() -> Vec<Matter> {
             limit: dollar("1500"),
             crossed_at: None,
             forecast: Some(dollar("1372")),
+            closed: None,
         },
         Matter::Budget {
             name: "sweeps".to_owned(),
@@ -288,6 +290,27 @@ fn all() -> Vec<Matter> {
             limit: gpu_hours("200"),
             crossed_at: Some(at("03:12:00")),
             forecast: None,
+            closed: None,
+        },
+        Matter::Budget {
+            name: "oct".to_owned(),
+            term: None,
+            threshold: 100,
+            spent: dollar("1560"),
+            limit: dollar("1500"),
+            crossed_at: None,
+            forecast: None,
+            closed: Some(at("00:00:00")),
+        },
+        Matter::Budget {
+            name: "day".to_owned(),
+            term: None,
+            threshold: 80,
+            spent: dollar("84"),
+            limit: dollar("100"),
+            crossed_at: None,
+            forecast: None,
+            closed: Some(at("00:00:00")),
         },
         Matter::Forecast {
             name: "nov".to_owned(),
@@ -369,7 +392,7 @@ fn all() -> Vec<Matter> {
         lease(Why::Stopped(Instead::NoCheckpoint(Hindrance::NoRecipe))),
         lease(Why::Stopped(Instead::CostReached { code: Some(1) })),
         lease(Why::Blind(streams::Trouble::NoAnswer)),
-        Matter::Channel { name: "ops".to_owned(), why: "404 Not Found".to_owned() },
+        Matter::Channel { name: "ops".to_owned(), why: "404 Not Found".to_owned(), way: 0 },
         guard(Cause::Idle { since: at("08:20:00") }, Warning::Proposes { action: Action::Release }),
         guard(
             Cause::Budget { name: "nov".to_owned(), percent: 103 },

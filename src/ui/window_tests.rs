@@ -228,6 +228,7 @@ fn with_sums(mut story: Story) -> Story {
         rows: rows.map(|(account, id, sums)| (samples::identity(account, id), sums)).into(),
         since: Some("2026-11-02T08:00:00Z".parse().unwrap()),
         budgets: Vec::new(),
+        partial: false,
     };
     story.world(WorldEvent::Summed(Box::new(summed)));
     story

@@ -9,7 +9,7 @@ use crate::app::event::Intent;
 use crate::app::notes;
 use crate::app::state::World;
 use crate::rules::alerts::{Alert, Finding, Matter, Stage, Told};
-use crate::rules::dispatch::{Delivery, News};
+use crate::rules::dispatch::{Delivery, MessageState, News};
 use crate::rules::saga::Operation;
 use crate::rules::spend::{Answer, BalanceChange, Exact, Period, Question, date_of};
 
@@ -105,15 +105,20 @@ fn look(world: &mut World, now: Timestamp) {
 }
 
 fn tell(world: &mut World, told: &[Told], now: Timestamp) {
-    let alerting = &mut world.alerting;
-    let messages = alerting.dispatch.tell(told, alerting.on_screen, &alerting.host, now);
+    let (screens_only, alerting) = (world.alerting.screens_only(), &mut world.alerting);
+    let messages = alerting.dispatch.tell(told, screens_only, &alerting.host, now);
+    for message in &messages {
+        if let News::Fired(matter) = &message.news {
+            alerting.alerts.told_to(&matter.topic(), &message.channel);
+        }
+    }
     alerting.unkept.extend(messages);
 }
 
 /// Tells that something was done.
 pub(super) fn tell_deed(world: &mut World, news: &News, now: Timestamp) {
-    let alerting = &mut world.alerting;
-    let messages = alerting.dispatch.tell_deed(news, alerting.on_screen, &alerting.host, now);
+    let (screens_only, alerting) = (world.alerting.screens_only(), &mut world.alerting);
+    let messages = alerting.dispatch.tell_deed(news, screens_only, &alerting.host, now);
     alerting.unkept.extend(messages);
 }
 
@@ -122,7 +127,17 @@ fn write_down(world: &mut World, mut effects: Vec<Effect>, now: Timestamp) -> Ve
     let due = if world.collects() && !world.alerting.silent { world.alerting.dispatch.due(now) } else { Vec::new() };
     let alerting = &mut world.alerting;
     let (alerts, mut messages) = (alerting.alerts.take_unkept(), std::mem::take(&mut alerting.unkept));
-    messages.extend(alerting.dispatch.take_unkept());
+    let given_up = alerting.dispatch.take_unkept();
+    for message in &given_up {
+        match &message.state {
+            MessageState::Dropped { why } => tracing::warn!(channel = message.channel, why, "a message is given up"),
+            _ if message.wait.unnamed_since == Some(now) => {
+                tracing::warn!(channel = message.channel, "a message waits for a channel that is not in the config");
+            }
+            _ => {}
+        }
+    }
+    messages.extend(given_up);
     // Before they are sent, which is written down after it.
     if !alerts.is_empty() || !messages.is_empty() {
         effects.push(Effect::KeepAlerts { alerts, messages });
@@ -146,9 +161,9 @@ pub(super) fn recalled(world: &mut World, alerts: Vec<Alert>, acted: Vec<Operati
     }
     for alert in alerts {
         let own = &mut world.alerting.alerts;
-        // What was seen stays seen, and a time that has come here is not waited for again.
-        let is_open = |ours: &&Alert| matches!(ours.stage, Stage::Firing | Stage::Snoozed { .. });
-        let ours = own.get(&alert.topic).filter(|ours| ours.since == alert.since).filter(is_open);
+        // A time that has come here is not waited for again.
+        let was_told = |ours: &&Alert| ours.fired_at.is_some();
+        let ours = own.get(&alert.topic).filter(|ours| ours.since == alert.since).filter(was_told);
         if ours.is_none_or(|ours| ours.stage == alert.stage) {
             continue;
         }

@@ -11,6 +11,7 @@ use crate::app::state::State;
 use crate::app::state::{Fixed, View};
 use crate::app::update::take;
 use crate::rules::alerts::{Awake, Kind, Matter, Topic};
+use crate::rules::dispatch::{ChannelRule, Message};
 use crate::rules::fleet::Account;
 use crate::rules::memory::{AccountMemory, Collector, Memory};
 use crate::rules::saga::{Authority, NotSent, OpId, Outcome, Step};
@@ -26,6 +27,8 @@ struct Story {
     account: Option<AccountMemory>,
     /// What other processes did; `None` while the ledger does not answer.
     acted: Option<Vec<Operation>>,
+    /// As they were written down first, in their order.
+    messages: Vec<Message>,
 }
 
 impl Story {
@@ -37,6 +40,7 @@ impl Story {
             rows: vec![],
             account: None,
             acted: Some(vec![]),
+            messages: vec![],
         };
         story.start();
         story
@@ -45,8 +49,10 @@ impl Story {
     /// The program starts, or starts again.
     fn start(&mut self) {
         let limits = self.state.world.alerting.limits.clone();
+        let rules = std::mem::take(&mut self.state.world.alerting.dispatch.rules);
         self.state = state(self.now);
         self.state.world.alerting.limits = limits;
+        self.state.world.alerting.dispatch.rules = rules;
         self.hear(WorldEvent::Collector(Collector::Us));
         let memory = Memory {
             accounts: self.account.iter().cloned().collect(),
@@ -61,7 +67,8 @@ impl Story {
         let mut recall = false;
         for effect in take(&mut self.state, Event::World(event), self.now) {
             match effect {
-                Effect::KeepAlerts { alerts, .. } => {
+                Effect::KeepAlerts { alerts, messages } => {
+                    self.messages.extend(messages);
                     for alert in alerts {
                         self.alerts.retain(|known| known.topic != alert.topic || known.since != alert.since);
                         if !alert.came_to_nothing() {
@@ -649,4 +656,72 @@ fn what_left_an_account_unexplained_is_told_as_the_books_say_it_every_hour() {
     story.hear(answer("92", false));
     story.tick("11:00:21");
     assert_eq!((story.calling(), story.told(Kind::Unexplained)), (vec![], 1));
+}
+
+fn channel(name: &str, watch_only: bool) -> ChannelRule {
+    let pace = SignedDuration::from_secs(1);
+    ChannelRule { name: name.to_owned(), watch_only, kinds: None, actions: true, pace, at_once: 5, way: 1 }
+}
+
+/// A screen collects and a `watch` looks on: the channels of those who watch are told all the same.
+#[test]
+fn channels_of_those_who_watch_are_told_by_a_screen_as_long_as_somebody_watches() {
+    let mut story = Story::begin("10:00:00");
+    story.state.world.alerting.on_screen = true;
+    story.state.world.alerting.dispatch.rules = vec![channel("team", true)];
+    story.poll("10:00:00", a_and(vec![]));
+    let burns = |story: &mut Story, clock: &str, burns: bool| {
+        story.limits().burn = burns.then(|| usd("0.5"));
+        story.tick(clock);
+        story.messages.len()
+    };
+    assert_eq!(burns(&mut story, "10:00:10", true), 0, "nothing but a screen is open");
+    burns(&mut story, "10:00:20", false);
+    story.hear(WorldEvent::Watched(true));
+    assert_eq!(burns(&mut story, "10:00:30", true), 1);
+    burns(&mut story, "10:00:40", false);
+    story.hear(WorldEvent::Watched(false));
+    let before = story.messages.len();
+    assert_eq!(burns(&mut story, "10:00:50", true), before);
+}
+
+/// A person puts off, with a command beside the collector, what was seen before.
+#[test]
+fn what_was_seen_can_be_put_off_beside_the_collector() {
+    let mut story = Story::begin("10:00:00");
+    story.poll("10:00:00", a_and(vec![]));
+    story.limits().burn = Some(usd("0.5"));
+    story.tick("10:00:10");
+    story.acknowledge();
+    let put_off = Stage::Snoozed { until: at("10:01:00") };
+    story.alerts.iter_mut().for_each(|alert| alert.stage = put_off);
+    story.hear(WorldEvent::AlertsRecalled { alerts: story.alerts.clone(), acted: vec![] });
+    let stages: Vec<Stage> = story.state.world.alerting.alerts.open().map(|alert| alert.stage).collect();
+    assert_eq!(stages, [put_off]);
+    assert_eq!(story.poll("10:01:00", a_and(vec![])).calling(), [Kind::Burn]);
+}
+
+/// An address that was corrected starts clean: nothing is said of it before a try, and nobody is told that it is over.
+#[test]
+fn a_channel_that_is_reached_otherwise_has_not_failed() {
+    let mut story = Story::begin("10:00:00");
+    let rules = vec![channel("ops", false), channel("other", false)];
+    story.state.world.alerting.dispatch.rules = rules.clone();
+    story.poll("10:00:00", a_and(vec![]));
+    story.limits().burn = Some(usd("0.5"));
+    story.tick("10:00:10");
+    let why = "HTTP 404".to_owned();
+    story.hear(WorldEvent::Sent { channel: "ops".to_owned(), delivery: Delivery::Refused { why } });
+    story.tick("10:00:20");
+    assert_eq!(story.calling(), [Kind::Burn, Kind::Channel]);
+    for (way, expected) in [(1, 1), (2, 0)] {
+        story.state.world.alerting.dispatch.rules =
+            rules.iter().map(|rule| ChannelRule { way, ..rule.clone() }).collect();
+        story.start();
+        story.messages.clear();
+        story.poll("10:01:00", a_and(vec![]));
+        let about = story.state.world.alerting.alerts.open().filter(|alert| alert.topic.kind == Kind::Channel);
+        assert_eq!(about.count(), expected, "reached by way {way}");
+        assert!(!story.messages.iter().any(|message| matches!(message.news, News::Resolved(_))));
+    }
 }

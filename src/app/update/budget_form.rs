@@ -118,8 +118,8 @@ pub(super) fn saved(
         Some(rule) => *rule = budget,
         None => budgets.rules.push(budget),
     }
-    // How the others stand is asked anew as well: standings are told by place.
-    (budgets.standings, budgets.as_of) = (vec![None; budgets.rules.len()], None);
+    // How the others stand is asked anew as well.
+    budgets.as_of = None;
     state.world.alerting.looked_at = None;
     // The books answer for the budgets that they were asked for.
     world::update(&mut state.world, WorldEvent::AddedUp, now)

@@ -10,6 +10,7 @@ use crate::app::spending::Spending;
 use crate::app::state::World;
 use crate::rules::budgets::{Budget, Drawn, Inputs, Running, Standing, Thing, standing};
 use crate::rules::fleet::Fleet;
+use crate::rules::memory::Memory;
 use crate::rules::spend::{Lump, Part};
 
 /// Standings are made anew so often when one change follows another.
@@ -19,14 +20,40 @@ const TICK: SignedDuration = SignedDuration::from_secs(10);
 /// Books that did not answer are asked again after so long.
 const AGAIN: SignedDuration = SignedDuration::from_secs(60);
 
-/// The books are asked, for the budgets as they are.
-pub(super) fn asked(world: &mut World, question: u64, now: Timestamp) {
+/// So long a closed term is looked at again: the provider may bill it late.
+const BILLED_LATE: SignedDuration = SignedDuration::from_hours(48);
+
+/// The books are asked, for the budgets as they are and for the terms that closed lately. Returns what for.
+pub(super) fn asked(world: &mut World, question: u64, now: Timestamp) -> Vec<Budget> {
     let budgets = &mut world.budgets;
     if !draw_alike(&budgets.rules, &budgets.asked.rules) {
         budgets.asked.rules.clone_from(&budgets.rules);
         budgets.asked.first = question;
     }
     budgets.asked.at = Some(now);
+    budgets.rules.iter().cloned().chain(closed(budgets, now).map(|(_, closed)| closed)).collect()
+}
+
+/// The budgets whose term before the present one is to be looked at, each with that: it ended lately, or nobody has
+/// looked since.
+fn closed(budgets: &Budgets, now: Timestamp) -> impl Iterator<Item = (&Budget, Budget)> {
+    budgets.rules.iter().filter_map(move |rule| {
+        let closed = rule.closed(now)?;
+        let to = closed.term(now).to?;
+        let is_due = now.duration_since(to) < BILLED_LATE || budgets.seen.is_some_and(|seen| seen < to);
+        is_due.then_some((rule, closed))
+    })
+}
+
+/// The accounts that are to be looked at before what was spent is known: those that were looked at before.
+pub(super) fn unheard(world: &World, memory: &Memory) -> BTreeSet<AccountName> {
+    let known = memory.accounts.iter().filter(|account| account.as_of.is_some());
+    known.filter(|known| world.fleet.account(&known.name).is_some()).map(|known| known.name.clone()).collect()
+}
+
+/// Whether budgets can be judged: what runs was looked at, and nothing that was spent waits to be written.
+pub(super) fn are_whole(world: &World) -> bool {
+    world.budgets.unheard.is_empty() && world.spending.tally.is_whole()
 }
 
 /// Whether the books are to be asked: a budget has begun anew, or is another one than they were asked for.
@@ -43,7 +70,7 @@ pub(super) fn want_sums(world: &mut World, now: Timestamp) -> bool {
         let from = budget.term(now).from;
         let has_turned = from <= now && asked.is_none_or(|at| at < from);
         let is_late = asked.is_none_or(|at| now.duration_since(at).abs() >= AGAIN);
-        (has_turned || is_late) && drawn(budget, budgets, spending).is_none_or(|drawn| drawn.from != from)
+        (has_turned || is_late) && drawn(budget, from, budgets, spending).is_none()
     })
 }
 
@@ -51,11 +78,12 @@ fn draw_alike(some: &[Budget], others: &[Budget]) -> bool {
     some.len() == others.len() && some.iter().zip(others).all(|(one, other)| one.draws_like(other))
 }
 
-/// What the books answered about a budget; `None` when that was about another one of its name.
-fn drawn<'a>(budget: &Budget, budgets: &Budgets, spending: &'a Spending) -> Option<&'a Drawn> {
+/// What the books answered about a budget's term that begins then; `None` when that was about another one of its name.
+fn drawn<'a>(budget: &Budget, from: Timestamp, budgets: &Budgets, spending: &'a Spending) -> Option<&'a Drawn> {
     let knows =
         spending.tally.answered() >= budgets.asked.first && budgets.asked.rules.iter().any(|b| b.draws_like(budget));
-    spending.tally.budgets().iter().find(|drawn| drawn.name == budget.name).filter(|_| knows)
+    let mut told = spending.tally.budgets().iter();
+    told.find(|drawn| drawn.name == budget.name && drawn.from == from).filter(|_| knows)
 }
 
 /// Makes the standings anew when they are due.
@@ -76,11 +104,25 @@ pub(super) fn bring_up_to_date(world: &mut World, now: Timestamp) {
     if age.is_some_and(|age| (SignedDuration::ZERO..least).contains(&age)) {
         return;
     }
-    let standings = make(world, now);
+    // What is over changes only with what is learnt about it.
+    let closed: Option<Vec<(Budget, Budget)>> =
+        has_changed.then(|| closed(&world.budgets, now).map(|(rule, closed)| (rule.clone(), closed)).collect());
+    let mut standings = make(world, closed.as_deref().unwrap_or_default(), now);
     let budgets = &mut world.budgets;
+    let of_closed = standings.split_off(budgets.rules.len());
+    if let Some(closed) = closed {
+        budgets.closed = closed.into_iter().map(|(_, closed)| closed).zip(of_closed).collect();
+    }
     // Lines are made anew when one of them tells something else.
     world.changed |= told(&budgets.rules, &standings) != told(&budgets.made_for, &budgets.standings);
-    budgets.standings = standings;
+    let stood = std::mem::replace(&mut budgets.standings, standings);
+    let stood = budgets.made_for.iter().cloned().zip(stood).filter_map(|(budget, stood)| Some((budget, stood?)));
+    budgets.before.extend(stood);
+    let (rules, standings) = (&budgets.rules, &budgets.standings);
+    // Only where nothing newer is known.
+    budgets
+        .before
+        .retain(|(budget, _)| rules.iter().zip(standings).any(|(rule, standing)| rule == budget && standing.is_none()));
     if budgets.made_for != budgets.rules {
         budgets.made_for.clone_from(&budgets.rules);
     }
@@ -104,7 +146,8 @@ fn told(rules: &[Budget], standings: &[Option<Standing>]) -> Vec<Option<(u32, bo
     rules.iter().zip(standings).map(of).collect()
 }
 
-fn make(world: &mut World, now: Timestamp) -> Vec<Option<Standing>> {
+/// How the budgets stand, and then how those do that are for a closed term, each beside its rule.
+fn make(world: &mut World, past: &[(Budget, Budget)], now: Timestamp) -> Vec<Option<Standing>> {
     let World { fleet, spending, budgets, .. } = world;
     if budgets.rules.is_empty() {
         budgets.faces.clear();
@@ -138,12 +181,12 @@ fn make(world: &mut World, now: Timestamp) -> Vec<Option<Standing>> {
             Some((running, Thing { project, ..things.of(running.identity)? }))
         })
         .collect();
-    let of = |budget: &Budget| {
+    let of = |budget: &Budget, drawn: Option<&Drawn>| {
         let takes = |thing: &Thing<'_>| budget.scope.takes(thing);
         let takes_part =
             |(part, thing): &&(Part<'_>, Thing<'_>)| takes(&Thing { project: part.terms.project.as_deref(), ..*thing });
         let inputs = Inputs {
-            drawn: drawn(budget, budgets, spending),
+            drawn,
             beyond: parts.iter().filter(takes_part).map(|(part, _)| part.clone()).collect(),
             lumps: lumps.iter().filter(|(_, thing)| takes(thing)).map(|(lump, _)| *lump).collect(),
             running: running.iter().filter(|(_, thing)| takes(thing)).map(|(running, _)| *running).collect(),
@@ -152,13 +195,22 @@ fn make(world: &mut World, now: Timestamp) -> Vec<Option<Standing>> {
         };
         standing(budget, &inputs, now)
     };
-    budgets.rules.iter().map(of).collect()
+    let present = |budget| of(budget, drawn(budget, budget.term(now).from, budgets, spending));
+    let as_closed = |(rule, closed): &(Budget, Budget)| {
+        let term = closed.term(now);
+        // Nobody had set it a limit before.
+        let was_known = |drawn: &&Drawn| drawn.known_since.zip(term.to).is_some_and(|(since, to)| since < to);
+        of(closed, drawn(rule, term.from, budgets, spending).filter(was_known))
+    };
+    budgets.rules.iter().map(present).chain(past.iter().map(as_closed)).collect()
 }
 
 /// How a budget stood that has not become another one since.
 fn before<'a>(budget: &Budget, budgets: &'a Budgets) -> Option<&'a Standing> {
-    let at = budgets.made_for.iter().position(|made_for| made_for.name == budget.name)?;
-    budgets.standings.get(at).filter(|_| budgets.made_for[at] == *budget)?.as_ref()
+    let made =
+        budgets.made_for.iter().zip(&budgets.standings).filter_map(|(of, standing)| Some((of, standing.as_ref()?)));
+    let before = budgets.before.iter().map(|(of, standing)| (of, standing));
+    made.chain(before).find(|(of, _)| *of == budget).map(|(_, standing)| standing)
 }
 
 /// All that goes on being charged.

@@ -1,18 +1,20 @@
 use jiff::tz::TimeZone;
 use providers::model::{Instance, Phase, Rates};
+use providers::money::Currency;
 use rust_decimal::Decimal;
 
 use super::*;
 use crate::app::effect::Effect;
-use crate::app::event::{Event, WorldEvent};
+use crate::app::event::{Event, Intent, WorldEvent};
 use crate::app::state::{Fixed, State, View};
 use crate::app::update;
+use crate::rules::alerts::{Alert, Matter, Stage};
 use crate::rules::budgets::{Cycle, Scope};
 use crate::rules::matcher::Glob;
-use crate::rules::memory::{Collector, Memory};
+use crate::rules::memory::{AccountMemory, Collector, Memory, Owner};
 use crate::rules::samples::{at, budget, fleet, instance, listed};
 use crate::rules::settings::Rules;
-use crate::rules::spend::{Period, Summed};
+use crate::rules::spend::{Amounts, Exact, Period, Summed, Sums};
 
 /// A collector with budgets, whose books are asked and hold nothing.
 struct Desk {
@@ -51,12 +53,24 @@ impl Desk {
 
     /// The books answer that they hold nothing.
     fn books_answer(&mut self) -> &mut Self {
+        self.books_answer_of("0", self.now)
+    }
+
+    /// The books answer that they hold so much of each closed term that they are asked for, and since when they know
+    /// of the budgets.
+    fn books_answer_of(&mut self, closed: &str, known_since: Timestamp) -> &mut Self {
         let (asked, budgets) = self.asked.take().expect("they were asked");
-        let drawn = |budget: &Budget| Drawn {
-            name: budget.name.clone(),
-            from: budget.term(self.now).from,
-            as_of: self.now,
-            ..Drawn::default()
+        let drawn = |budget: &Budget| {
+            let term = budget.term(self.now);
+            let days = match budget.cycle {
+                Cycle::Dates(period) if !term.holds(self.now) => {
+                    let sum = Amounts { observed: Exact::of(dec(closed)), ..Amounts::default() };
+                    [(period.from, Sums([(Currency::USD, sum)].into()))].into()
+                }
+                _ => Default::default(),
+            };
+            let known_since = Some(known_since);
+            Drawn { name: budget.name.clone(), from: term.from, known_since, as_of: self.now, days }
         };
         let day = TimeZone::UTC.to_datetime(self.now).date();
         let budgets = budgets.iter().map(drawn).collect();
@@ -170,4 +184,124 @@ fn what_is_gone_goes_on_to_count_by_its_name() {
     desk.at(at("10:02:30")).at(at("10:02:45"));
     assert!(desk.state.world.fleet.instances.is_empty());
     assert_eq!(desk.spent("named"), dec("0.02"));
+}
+
+fn tomorrow(clock: &str) -> Timestamp {
+    at(clock) + SignedDuration::from_hours(24)
+}
+
+impl Desk {
+    /// The lines of closed terms that were told and are open, each with what was spent.
+    fn told_of_closed(&self) -> Vec<(u32, Decimal)> {
+        let told = |alert: &Alert| match &alert.matter {
+            Matter::Budget { threshold, spent, closed: Some(_), .. } => Some((*threshold, spent.amount)),
+            _ => None,
+        };
+        let mut told: Vec<_> = self.state.world.alerting.alerts.open().filter_map(told).collect();
+        told.sort();
+        told
+    }
+}
+
+/// A line that is crossed in the last seconds of a day, or by a bill that comes later, is told of that day, once.
+#[test]
+fn what_was_crossed_before_the_turn_is_told_after_it_once() {
+    let mut desk = Desk::new(vec![budget("all", "10", Cycle::Day)], at("23:00:00"));
+    desk.books_answer().list(vec![]).at(tomorrow("00:00:05")).books_answer_of("8", at("23:00:00"));
+    assert_eq!(desk.told_of_closed(), [(80, dec("8"))], "the highest alone");
+    desk.at(tomorrow("00:00:20"));
+    assert_eq!(desk.told_of_closed().len(), 1);
+    let ask_again = |desk: &mut Desk, spent: &str| {
+        desk.hear(WorldEvent::AddedUp);
+        desk.books_answer_of(spent, at("23:00:00"));
+        desk.at(desk.now + SignedDuration::from_secs(20));
+    };
+    ask_again(&mut desk, "12");
+    assert_eq!(desk.told_of_closed(), [(80, dec("8")), (100, dec("12"))], "the bill came");
+    let topics = desk.state.world.alerting.alerts.open().map(|alert| alert.topic.clone()).collect();
+    desk.hear(WorldEvent::Intent(Intent::Acknowledge(topics)));
+    ask_again(&mut desk, "12.5");
+    assert!(desk.told_of_closed().is_empty(), "it was seen");
+    let ended = desk.state.world.alerting.alerts.ended();
+    assert!(ended.len() == 2 && ended.iter().all(|alert| matches!(alert.stage, Stage::Resolved { .. })));
+}
+
+/// A `check` in the new term is the first look after the turn, however late; a budget that is new had no term before.
+#[test]
+fn the_first_look_in_a_new_term_tells_the_one_before_and_a_new_budget_has_none() {
+    for (known_since, expected) in [(at("09:00:00"), 1), (tomorrow("00:00:01"), 0)] {
+        let mut desk = Desk::new(vec![budget("all", "10", Cycle::Day)], tomorrow("20:00:00"));
+        desk.state.world.budgets.seen = Some(at("22:00:00"));
+        desk.list(vec![]).books_answer_of("11", known_since).at(tomorrow("20:00:20"));
+        assert_eq!(desk.told_of_closed().len(), expected, "known since {known_since}");
+    }
+    let mut month = budget("month", "10", Cycle::Month);
+    month.zone = TimeZone::UTC;
+    let later = at("10:00:00") + SignedDuration::from_hours(24 * 10);
+    for (seen, expected) in [(at("22:00:00"), 1), (later, 0)] {
+        let mut desk = Desk::new(vec![month.clone()], later);
+        desk.state.world.budgets.seen = Some(seen);
+        desk.asked = None;
+        desk.hear(WorldEvent::AddedUp);
+        desk.list(vec![]).books_answer_of("11", at("09:00:00")).at(later + SignedDuration::from_secs(20));
+        assert_eq!(desk.told_of_closed().len(), expected, "last seen {seen}");
+    }
+}
+
+/// After a start the books hold what was seen before: a line is not judged by that before the first look is done.
+#[test]
+fn nothing_is_told_of_partial_sums() {
+    let mut desk = Desk::new(vec![budget("all", "0.05", Cycle::Day)], at("10:00:00"));
+    let known = AccountMemory { as_of: Some(at("09:00:00")), ..AccountMemory::new("team".into(), "vast".into()) };
+    let memory = Memory { accounts: vec![known], ..Memory::default() };
+    desk.state.world.collector =
+        Some(Collector::Other { owner: Owner { host: "box".to_owned(), pid: 1 }, until: desk.now });
+    desk.hear(WorldEvent::Remembered { memory: Box::new(memory), notices: Vec::new() });
+    desk.hear(WorldEvent::Collector(Collector::Us));
+    desk.state.world.remembered = true;
+    desk.hear(WorldEvent::AddedUp);
+    desk.books_answer();
+    let runs = || vec![instance("a", Phase::Running, "3600")];
+    let told = |desk: &Desk| desk.state.world.alerting.alerts.open().count();
+    desk.state.world.alerting.looked_at = None;
+    desk.at(at("10:00:20"));
+    assert!(desk.standing("all").is_some() && told(&desk) == 0);
+    assert!(!are_whole(&desk.state.world), "the account was not looked at yet");
+    desk.list(runs());
+    assert!(are_whole(&desk.state.world));
+    desk.at(at("10:00:40"));
+    assert!(told(&desk) > 0);
+    // What waits for a disk with room is in no sum.
+    let waiting = Summed { partial: true, day: TimeZone::UTC.to_datetime(desk.now).date(), ..Summed::default() };
+    desk.hear(WorldEvent::Summed(Box::new(waiting)));
+    assert!(!are_whole(&desk.state.world));
+}
+
+/// The books know the day alone of what is long past: when a line was crossed is kept while they are asked anew.
+#[test]
+fn another_budget_takes_no_known_moment_away() {
+    let mut desk = Desk::new(vec![budget("all", "0.05", Cycle::Day)], at("10:00:00"));
+    desk.books_answer().list(vec![instance("a", Phase::Running, "3.6")]).at(at("10:01:00"));
+    let crossed = desk.standing("all").unwrap().crossed_at(100);
+    assert!(crossed.is_some());
+    desk.state.world.budgets.rules.push(budget("new", "10", Cycle::Month));
+    desk.state.world.budgets.as_of = None;
+    desk.at(at("10:01:10"));
+    assert!(desk.standing("all").is_none(), "the books are asked anew");
+    // What was spent is closed by now.
+    let gone = Instance { rates: Rates::known(), ..instance("a", Phase::Gone, "0") };
+    desk.list(vec![gone]).at(at("10:01:20"));
+    let (asked, budgets) = desk.asked.take().unwrap();
+    let day = TimeZone::UTC.to_datetime(desk.now).date();
+    let sum = Amounts { observed: Exact::of(dec("0.08")), ..Amounts::default() };
+    let drawn = |budget: &Budget| Drawn {
+        name: budget.name.clone(),
+        from: budget.term(desk.now).from,
+        as_of: desk.now,
+        days: [(day, Sums([(Currency::USD, sum)].into()))].into(),
+        ..Drawn::default()
+    };
+    let budgets = budgets.iter().map(drawn).collect();
+    desk.hear(WorldEvent::Summed(Box::new(Summed { asked, day, budgets, ..Summed::default() })));
+    assert_eq!(desk.standing("all").unwrap().crossed_at(100), crossed);
 }

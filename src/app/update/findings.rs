@@ -11,7 +11,7 @@ use providers::model::{AccountName, Action, Identity, Phase, ResourceKind};
 
 use super::{happened, leases};
 use crate::app::state::World;
-use crate::rules::alerts::{About, Alert, Finding, Kind, Matter, Stage, Topic};
+use crate::rules::alerts::{About, Alert, Finding, Kind, Matter, Moot, Stage, Topic};
 use crate::rules::budgets;
 use crate::rules::fleet::{Account, Freshness, Known, Row};
 use crate::rules::plan::shown_name;
@@ -33,14 +33,16 @@ pub(super) fn all(world: &mut World, now: Timestamp) -> Vec<Finding> {
     accounts::look(world, now, &mut found);
     found.extend(world.operations.values().filter_map(|operation| not_done(world, operation, now)));
     found.extend(leases::findings(world, now));
-    found.extend(world.alerting.dispatch.failing().map(|(name, why)| {
-        let (name, why) = (name.to_owned(), why.to_owned());
-        Finding::now(Matter::Channel { name, why })
+    found.extend(world.alerting.dispatch.failing().map(|(rule, why)| {
+        Finding::now(Matter::Channel { name: rule.name.clone(), why: why.to_owned(), way: rule.way })
     }));
-    for (budget, standing) in world.budgets.rules.iter().zip(&world.budgets.standings) {
-        if let Some(standing) = standing {
-            found.extend(budgets::findings(budget, standing, &world.alerting.alerts));
+    if super::budgets::are_whole(world) {
+        let alerts = &world.alerting.alerts;
+        for (budget, standing) in world.budgets.rules.iter().zip(&world.budgets.standings) {
+            found.extend(standing.iter().flat_map(|standing| budgets::findings(budget, standing, alerts)));
         }
+        let closed = world.budgets.closed.iter();
+        found.extend(closed.filter_map(|(budget, standing)| budgets::closed(budget, standing.as_ref()?, alerts)));
     }
     found.extend(world.alerting.unexplained.iter().flatten().filter_map(|matter| {
         let About::Account(name) = matter.topic().about else { return None };
@@ -49,6 +51,8 @@ pub(super) fn all(world: &mut World, now: Timestamp) -> Vec<Finding> {
         is_heard(world, account, now).then(|| Finding::now(matter.clone()))
     }));
     found.extend(explained(world, now));
+    found.extend(budgets::moot(&world.budgets.rules, &world.alerting.alerts, &found, now));
+    found.extend(other_channels(world));
     let eased = eased(world, &found, now);
     found.extend(eased);
     found
@@ -91,6 +95,20 @@ fn explained(world: &World, now: Timestamp) -> impl Iterator<Item = Finding> {
     explained.map(|alert| Finding::eased(alert.matter.clone()))
 }
 
+/// Alerts about channels that the config does not name any more, or that are reached otherwise now.
+fn other_channels(world: &World) -> impl Iterator<Item = Finding> {
+    let rules = &world.alerting.dispatch.rules;
+    world.alerting.alerts.open().filter_map(move |alert| {
+        let Matter::Channel { name, .. } = &alert.matter else { return None };
+        let rule = rules.iter().find(|rule| rule.name == *name);
+        match rule {
+            None => Some(Finding::moot(alert.matter.clone(), Moot::Gone)),
+            Some(rule) if !rule.is_meant_by(&alert.matter) => Some(Finding::moot(alert.matter.clone(), Moot::Changed)),
+            Some(_) => None,
+        }
+    })
+}
+
 /// What was so a moment ago and, as somebody looked, is not now: it may come and go.
 fn eased(world: &World, found: &[Finding], now: Timestamp) -> Vec<Finding> {
     let comes_and_goes = |kind| matches!(kind, Kind::Idle | Kind::Account | Kind::Cards | Kind::Channel);
@@ -115,7 +133,8 @@ fn eased(world: &World, found: &[Finding], now: Timestamp) -> Vec<Finding> {
             limits.unreachable.is_some()
                 && account.is_some_and(|account| account.trouble.is_some() || is_heard(world, account, now))
         }
-        About::Channel(name) => world.alerting.dispatch.rules.iter().any(|rule| rule.name == *name),
+        // One that is reached otherwise now has not failed yet.
+        About::Channel(_) => world.alerting.dispatch.rules.iter().any(|rule| rule.is_meant_by(&alert.matter)),
         _ => false,
     };
     let gone_on = open.into_iter().filter(|alert| !found.contains(&alert.topic)).filter(may_come_back);
@@ -157,7 +176,10 @@ pub(super) fn is_doubtful(world: &World, topic: &Topic, now: Timestamp) -> bool 
         }
         // What is not heard may be what burns.
         About::Fleet => world.fleet.accounts.iter().any(|account| !is_heard(world, account, now)),
-        About::Budget(name) => world.budgets.get(name).is_some_and(|(_, standing)| standing.is_none()),
+        About::Budget(name) => {
+            let is_unknown = |(_, standing): (_, Option<&_>)| standing.is_none();
+            !super::budgets::are_whole(world) || world.budgets.get(name).is_some_and(is_unknown)
+        }
         About::Action(_) | About::Channel(_) => false,
     }
 }

@@ -457,6 +457,7 @@ fn a_countdown_is_told_to_channels_that_want_other_alerts_only() {
         actions: false,
         pace: SignedDuration::ZERO,
         at_once: 20,
+        way: 0,
     };
     story.world().alerting.dispatch.rules = vec![rule];
     story.until("01:05:00");

@@ -20,6 +20,9 @@ const QUIET: SignedDuration = SignedDuration::from_millis(500);
 /// So long after another alert came under the cursor by itself a key that ends something may be meant for the one before.
 const JUMPED: SignedDuration = SignedDuration::from_millis(500);
 
+/// As long as nobody has touched the window, nor pressed a key for so long, its list is sorted anew.
+const UNTOUCHED: SignedDuration = SignedDuration::from_secs(3);
+
 /// Opens the window when something calls that has not popped up yet and nothing else is open; brings an open one up to
 /// date.
 pub(super) fn open_when_due(state: &mut State, now: Timestamp) {
@@ -32,8 +35,10 @@ pub(super) fn open_when_due(state: &mut State, now: Timestamp) {
     let is_fresh = fresh(view);
     match window(view) {
         Some(at) => {
+            let last_key = view.last_key.map(|(_, at)| at);
             let Some(Modal::Alerts(popup)) = view.modals.get_mut(at) else { return };
-            follow(popup, &calling, now);
+            let untouched = last_key.is_none_or(|at| at < popup.opened_at && now.duration_since(at) >= UNTOUCHED);
+            follow(popup, &calling, untouched, now);
             if popup.topics.is_empty() {
                 view.modals.remove(at);
             }
@@ -62,8 +67,9 @@ fn window(view: &View) -> Option<usize> {
     view.modals.iter().position(|modal| matches!(modal, Modal::Alerts(_)))
 }
 
-/// What calls no more goes, what calls newly comes last: the cursor stays where it is.
-fn follow(popup: &mut AlertsPopup, calling: &[&Alert], now: Timestamp) {
+/// What calls no more goes. What calls newly comes last, or where it belongs as long as nobody has touched the window:
+/// the cursor stays on its alert.
+fn follow(popup: &mut AlertsPopup, calling: &[&Alert], untouched: bool, now: Timestamp) {
     let pointed = popup.topics.get(popup.at).cloned();
     let calls: BTreeSet<&Topic> = calling.iter().map(|alert| &alert.topic).collect();
     let gone_before = popup.topics.iter().take(popup.at).filter(|topic| !calls.contains(topic)).count();
@@ -72,6 +78,10 @@ fn follow(popup: &mut AlertsPopup, calling: &[&Alert], now: Timestamp) {
     let new: Vec<Topic> = new.cloned().collect();
     popup.topics.extend(new);
     popup.at = (popup.at - gone_before).min(popup.topics.len().saturating_sub(1));
+    if untouched && let Some(here) = popup.topics.get(popup.at).cloned() {
+        popup.topics = calling.iter().map(|alert| alert.topic.clone()).collect();
+        popup.at = popup.topics.iter().position(|topic| *topic == here).unwrap_or(0);
+    }
     if popup.topics.get(popup.at) != pointed.as_ref() {
         popup.jumped_at = Some(now);
     }

@@ -526,3 +526,13 @@ fn what_needs_somebody_is_counted_once() {
     story.world(WorldEvent::Intent(Intent::Acknowledge(vec![reclaimed().topic()])));
     assert_eq!(story.state.view.attention, 1);
 }
+
+/// What is urgent stands first as long as nobody has touched the window; the cursor stays on its alert.
+#[test]
+fn what_is_urgent_is_sorted_in_while_nobody_has_touched_the_window() {
+    let mut story = open();
+    story.wait(3000).found(vec![idle("a", "1"), idle("b", "2"), empty(), idle("c", "9")]);
+    assert_eq!((story.ids(), story.pointed()), (vec!["-", "c", "b", "a"], "b"));
+    story.press('j').wait(5000).found(vec![idle("a", "1"), idle("b", "2"), empty(), idle("c", "9"), idle("d", "99")]);
+    assert_eq!((story.ids(), story.pointed()), (vec!["-", "c", "b", "a", "d"], "a"), "touched");
+}

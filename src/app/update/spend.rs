@@ -154,8 +154,8 @@ pub fn sum_up(world: &mut World, now: Timestamp) -> Effect {
     let day = date_of(now, &world.spending.zone);
     world.spending.asked_for = Some(day);
     let asked = world.spending.tally.ask();
-    budgets::asked(world, asked, now);
-    Effect::SumUp { day, asked, budgets: world.budgets.rules.clone() }
+    let budgets = budgets::asked(world, asked, now);
+    Effect::SumUp { day, asked, budgets }
 }
 
 pub fn summed(world: &mut World, summed: Summed, now: Timestamp) {

@@ -37,6 +37,7 @@ pub fn update(world: &mut World, event: WorldEvent, now: Timestamp) -> Vec<Effec
         WorldEvent::Tick
             | WorldEvent::Polled { .. }
             | WorldEvent::Collector(_)
+            | WorldEvent::Watched(_)
             | WorldEvent::Ledger(_)
             | WorldEvent::Stream { .. }
             | WorldEvent::VetoesRecalled { .. }
@@ -47,8 +48,13 @@ pub fn update(world: &mut World, event: WorldEvent, now: Timestamp) -> Vec<Effec
         WorldEvent::Tick => tick(world, now),
         WorldEvent::Remembered { memory, notices } => remembered(world, *memory, notices, now),
         WorldEvent::Collector(collector) => collector_known(world, collector, now),
+        WorldEvent::Watched(watched) => {
+            world.alerting.watched = watched;
+            vec![]
+        }
         WorldEvent::Orphaned(unfinished) => take_up(world, unfinished, now),
         WorldEvent::NotReady { account, trouble } => {
+            world.budgets.unheard.remove(&account);
             if let Some(account) = world.fleet.account_mut(&account) {
                 account.fail(trouble, now);
             }
@@ -259,6 +265,8 @@ fn remembered(world: &mut World, memory: Memory, notices: Vec<LedgerNotice>, now
         return Vec::new();
     }
     world.remembered = true;
+    world.budgets.seen = memory.accounts.iter().filter_map(|account| account.as_of).max();
+    world.budgets.unheard = budgets::unheard(world, &memory);
     for account in &memory.accounts {
         let one_shot = world.one_shot;
         let known = world.fleet.account_mut(&account.name).filter(|known| known.provider == account.provider);
@@ -388,6 +396,7 @@ fn polled(world: &mut World, name: &AccountName, asked_at: Timestamp, poll: Poll
         }
         return vec![Effect::Rename { from: former, to: name.clone() }, Effect::Recall];
     }
+    world.budgets.unheard.remove(name);
     let watched: Vec<(OpId, Sight)> = world
         .under_way()
         .filter(|operation| operation.target.identity.account == *name)

@@ -51,7 +51,12 @@ fn a_budget_says_what_it_is_for() {
 }
 
 #[rstest]
-#[case("limit", "\"1500\"", "`1500` is no limit such as \"1500 USD\" or \"200 gpu-h\"")]
+#[case("limit", "\"1500\"", "`1500` has no unit; write \"1500 USD\", or \"1500 gpu-h\"")]
+#[case(
+    "limit",
+    "\"0,5 USD\"",
+    "`0,5 USD`: a comma parts thousands, as in \"1,500 USD\"; decimals begin with a point, as in \"0.5 USD\""
+)]
 #[case("limit", "\"0 USD\"", "`0 USD` is no limit such as \"1500 USD\" or \"200 gpu-h\"")]
 #[case("limit", "\"-5 gpu-h\"", "`-5 gpu-h` is no limit such as \"1500 USD\" or \"200 gpu-h\"")]
 #[case("limit", "\"5 dollars\"", "`5 dollars` is no limit such as \"1500 USD\" or \"200 gpu-h\"")]

@@ -200,7 +200,7 @@ fn a_new_budget_joins_a_list(#[case] text: &str) {
 #[rstest]
 #[case(&[("name", "art")], "name: `art` is the name of budget[0] already")]
 #[case(&[("name", " ")], "name: empty")]
-#[case(&[("limit", "1500")], "limit: `1500` is no limit such as \"1500 USD\" or \"200 gpu-h\"")]
+#[case(&[("limit", "1500")], "limit: `1500` has no unit; write \"1500 USD\", or \"1500 gpu-h\"")]
 #[case(&[("period", "mounth")], "period: `mounth` is not known; did you mean `month`?")]
 #[case(&[("period", "2026-12-31 to 2026-09-01")], "period.to: 2026-09-01 is before 2026-12-31")]
 #[case(&[("scope_kind", "projekt")], "scope: did you mean `project`?")]

@@ -69,7 +69,7 @@ impl Reader<'_> {
                 self.add(days.entry(day).or_default(), terms, sum);
             }
         }
-        Ok(Drawn { name: budget.name.clone(), from: term.from, as_of: now, days })
+        Ok(Drawn { name: budget.name.clone(), from: term.from, known_since: None, as_of: now, days })
     }
 
     /// Whether the sums by day answer: they tell accounts and projects apart, in the days of one zone.

@@ -1,4 +1,4 @@
--- Verified checkpoints, and leases: what is to happen to an instance by itself.
+-- Verified checkpoints, and what is to happen to an instance by itself: leases and guards.
 
 CREATE TABLE copy (
     -- The action that made it.
@@ -25,7 +25,7 @@ CREATE TABLE lease (
 CREATE INDEX lease_ended ON lease (ended);
 
 -- What guards are called for by, each on one instance: written anew as a whole by whoever collects.
-CREATE TABLE watch (
+CREATE TABLE guard_watch (
     guard         TEXT NOT NULL,
     account       TEXT NOT NULL,
     id            TEXT NOT NULL,

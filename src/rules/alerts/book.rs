@@ -14,6 +14,8 @@ use crate::rules::spend::Exchange;
 const REPEAT: SignedDuration = SignedDuration::from_hours(1);
 /// So long an event that nobody has marked as seen stays open.
 const EVENT_STAYS: SignedDuration = SignedDuration::from_hours(24);
+/// So long after its end what was told of a term is not told anew, where the clock was set back into that term.
+const TERM_TOLD: SignedDuration = SignedDuration::from_hours(24);
 /// How many ended alerts are remembered.
 const RECENT: usize = 200;
 
@@ -28,17 +30,50 @@ pub struct Finding {
     pub after: SignedDuration,
     /// It is noted without being told.
     pub quiet: bool,
+    /// What it was about is no question any more: an alert about it ends, and nobody is told.
+    pub moot: Option<Moot>,
+}
+
+/// Why an alert ended that says nothing about whether what it told is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Moot {
+    /// The config does not name what it was about any more.
+    Gone,
+    /// The config says something else of it.
+    Changed,
+    /// The term that it was about is over.
+    TermOver,
+    /// The clock was set back to before the term that it was about.
+    TermAhead,
+}
+
+impl Moot {
+    /// Its word in `--json`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Moot::Gone => "gone",
+            Moot::Changed => "changed",
+            Moot::TermOver => "term_over",
+            Moot::TermAhead => "term_ahead",
+        }
+    }
 }
 
 impl Finding {
     /// Told at once.
     pub fn now(matter: Matter) -> Self {
-        Finding { matter, holds: true, after: SignedDuration::ZERO, quiet: false }
+        Finding { matter, holds: true, after: SignedDuration::ZERO, quiet: false, moot: None }
     }
 
     /// Told when it has been so for a time.
     pub fn after(matter: Matter, after: SignedDuration) -> Self {
         Finding { after, ..Finding::now(matter) }
+    }
+
+    /// Neither so nor over: no question any more.
+    pub fn moot(matter: Matter, why: Moot) -> Self {
+        Finding { holds: false, moot: Some(why), ..Finding::now(matter) }
     }
 
     /// No longer so, and not surely over.
@@ -78,6 +113,12 @@ pub struct Alert {
     pub fired_at: Option<Timestamp>,
     /// When it was told last.
     pub told_at: Option<Timestamp>,
+    /// The channels that were told of it.
+    #[serde(default)]
+    pub told_to: BTreeSet<String>,
+    /// Why it ended, where what it told is not over; `None` otherwise, and while it is open.
+    #[serde(default)]
+    pub moot: Option<Moot>,
 }
 
 /// What is to be told to people.
@@ -121,6 +162,17 @@ impl Alerts {
     /// What is open, in no order that matters.
     pub fn open(&self) -> impl Iterator<Item = &Alert> {
         self.open.values()
+    }
+
+    /// Whether a higher line of the same budget and term is open, which tells all that this one tells.
+    pub fn is_outdone(&self, alert: &Alert) -> bool {
+        let Matter::Budget { name, term, threshold, .. } = &alert.matter else { return false };
+        self.open.values().any(|other| match &other.matter {
+            Matter::Budget { name: of, term: in_term, threshold: line, .. } => {
+                (of, in_term) == (name, term) && line > threshold && other.fired_at.is_some()
+            }
+            _ => false,
+        })
     }
 
     pub fn get(&self, topic: &Topic) -> Option<&Alert> {
@@ -188,7 +240,13 @@ impl Alerts {
     }
 
     fn find(&mut self, topic: &Topic, finding: Finding, now: Timestamp, told: &mut Vec<Told>) {
-        let Finding { matter, holds, after, quiet } = finding;
+        let Finding { matter, holds, after, quiet, moot } = finding;
+        if moot.is_some() {
+            if let Some(alert) = self.open.get_mut(topic) {
+                alert.moot = moot;
+            }
+            return self.end(topic, now, told);
+        }
         let is_over = |alert: &Alert| match alert.stage {
             Stage::Pending => !holds || alert.since > now,
             // It has happened again.
@@ -211,7 +269,7 @@ impl Alerts {
                 (_, matter) => matter,
             };
         } else {
-            let alert = self.begin(topic, matter, now);
+            let alert = self.told_of_term(topic, &matter, now).unwrap_or_else(|| self.begin(topic, matter, now));
             self.open.insert(topic.clone(), alert);
             self.unkept.insert(topic.clone());
         }
@@ -229,11 +287,27 @@ impl Alerts {
         self.fire_when_due(topic, after, now, told);
     }
 
+    /// An alert about a term that ended with the term, and that term is the present one again: the clock was set back.
+    /// It goes on as seen: it was told.
+    fn told_of_term(&self, topic: &Topic, matter: &Matter, now: Timestamp) -> Option<Alert> {
+        let ended_by_term = |alert: &&Alert| {
+            let of_term =
+                alert.moot == Some(Moot::TermOver) || matches!(alert.matter, Matter::Budget { closed: Some(_), .. });
+            let lately = |at| now.duration_since(at) < TERM_TOLD;
+            alert.topic == *topic && of_term && alert.ended_at().is_some_and(lately)
+        };
+        let known = self.ended.iter().find(ended_by_term)?;
+        let Alert { fired_at, told_at, told_to, .. } = known.clone();
+        Some(Alert { stage: Stage::Acknowledged, fired_at, told_at, told_to, ..self.begin(topic, matter.clone(), now) })
+    }
+
     fn begin(&self, topic: &Topic, matter: Matter, now: Timestamp) -> Alert {
         // After the clock was set back, one that ended may have begun at this very moment.
         let taken = self.ended.iter().filter(|alert| alert.since >= now && alert.topic == *topic);
         let since = taken.map(|alert| alert.since + SignedDuration::from_micros(1)).max().unwrap_or(now);
-        Alert { topic: topic.clone(), matter, stage: Stage::Pending, since, fired_at: None, told_at: None }
+        let (fired_at, told_at, told_to) = (None, None, BTreeSet::new());
+        let (topic, stage, moot) = (topic.clone(), Stage::Pending, None);
+        Alert { topic, matter, stage, since, fired_at, told_at, told_to, moot }
     }
 
     fn fire_when_due(&mut self, topic: &Topic, after: SignedDuration, now: Timestamp, told: &mut Vec<Told>) {
@@ -287,7 +361,7 @@ impl Alerts {
         self.ended.insert(0, alert.clone());
         self.ended.truncate(RECENT);
         // That an event was seen is no news.
-        if !alert.matter.is_event() {
+        if !alert.matter.is_event() && alert.moot.is_none() {
             told.push(Told::Resolved(alert));
         }
     }
@@ -295,6 +369,15 @@ impl Alerts {
     /// Somebody has seen it.
     pub fn acknowledge(&mut self, topic: &Topic) {
         self.set(topic, Stage::Acknowledged);
+    }
+
+    /// A channel is told of it: then it is told of its end as well.
+    pub fn told_to(&mut self, topic: &Topic, channel: &str) {
+        if let Some(alert) = self.open.get_mut(topic)
+            && alert.told_to.insert(channel.to_owned())
+        {
+            self.unkept.insert(topic.clone());
+        }
     }
 
     /// It is told again later.

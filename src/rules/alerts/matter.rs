@@ -31,6 +31,9 @@ pub enum Matter {
         crossed_at: Option<Timestamp>,
         /// What will be spent at the end of the term.
         forecast: Option<Quantity>,
+        /// When the term ended, where that was before it could be told; `None` in the term.
+        #[serde(default)]
+        closed: Option<Timestamp>,
     },
     /// A budget will not last.
     Forecast {
@@ -119,7 +122,13 @@ pub enum Matter {
         cost: Vec<Money>,
     },
     /// A channel does not take what is to be told. `why` is one line without its address.
-    Channel { name: String, why: String },
+    Channel {
+        name: String,
+        why: String,
+        /// How it is reached: another one when that was changed.
+        #[serde(default)]
+        way: u16,
+    },
     /// A guard proposes something, is about to do it, or could not.
     Guard {
         identity: Identity,
@@ -290,7 +299,7 @@ impl Matter {
                 (About::Account(account.clone()), String::new())
             }
             Matter::NotDone { op, .. } => (About::Action(*op), String::new()),
-            Matter::Channel { name, .. } => (About::Channel(name.clone()), String::new()),
+            Matter::Channel { name, way, .. } => (About::Channel(name.clone()), format!("{way:04x}")),
             Matter::Lease { identity, lease, .. } => (About::Resource(identity.clone()), lease.0.to_string()),
             // A countdown that starts anew is told anew.
             Matter::Guard { identity, guard, warning, .. } => {
@@ -391,7 +400,11 @@ impl Matter {
     pub fn is_event(&self) -> bool {
         matches!(
             self,
-            Matter::Repriced { .. } | Matter::Appeared { .. } | Matter::Vanished { .. } | Matter::Reclaimed { .. }
+            Matter::Repriced { .. }
+                | Matter::Appeared { .. }
+                | Matter::Vanished { .. }
+                | Matter::Reclaimed { .. }
+                | Matter::Budget { closed: Some(_), .. }
         )
     }
 

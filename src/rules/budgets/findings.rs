@@ -1,10 +1,12 @@
 //! What of a budget is worth an alert: each line that is crossed, once a term, and that it will not last.
 
-use jiff::SignedDuration;
+use std::collections::BTreeSet;
+
+use jiff::{SignedDuration, Timestamp};
 use rust_decimal::Decimal;
 
 use super::{Budget, Quantity, Standing};
-use crate::rules::alerts::{Alerts, Finding, Matter};
+use crate::rules::alerts::{Alert, Alerts, Finding, Matter, Moot, Topic};
 
 /// An alert about a line goes on while what is spent is no further below it, in percent of the limit: a correction may
 /// take the sum back and forth over it.
@@ -28,6 +30,56 @@ pub fn findings(budget: &Budget, standing: &Standing, alerts: &Alerts) -> Vec<Fi
     found
 }
 
+/// The highest line that was crossed in a term that is over, where nobody was told of it, nor of a higher one, in time.
+/// `budget` is for that term alone.
+pub fn closed(budget: &Budget, standing: &Standing, alerts: &Alerts) -> Option<Finding> {
+    let of = |threshold| Matter::Budget {
+        name: budget.name.clone(),
+        term: standing.term.first,
+        threshold,
+        spent: budget.quantity(standing.spent),
+        limit: budget.limit,
+        crossed_at: standing.crossed_at(threshold),
+        forecast: None,
+        closed: standing.term.to,
+    };
+    let is_crossed = |line: &&u32| standing.crossed.iter().any(|(crossed, _)| crossed == *line);
+    let highest = *budget.thresholds.iter().rfind(is_crossed)?;
+    let told = |alert: &Alert| match &alert.matter {
+        Matter::Budget { name, term, threshold, .. } => {
+            *name == budget.name && *term == standing.term.first && *threshold >= highest && alert.fired_at.is_some()
+        }
+        _ => false,
+    };
+    let is_told = alerts.open().chain(alerts.ended()).any(told);
+    (!is_told).then(|| Finding::now(of(highest)))
+}
+
+/// The open alerts about budgets that are not found, since their budget, its lines or their term are others now.
+pub fn moot(rules: &[Budget], alerts: &Alerts, found: &[Finding], now: Timestamp) -> Vec<Finding> {
+    let found: BTreeSet<Topic> = found.iter().map(|finding| finding.matter.topic()).collect();
+    let gone_on = alerts.open().filter(|alert| !found.contains(&alert.topic));
+    let moot =
+        gone_on.filter_map(|alert| Some(Finding::moot(alert.matter.clone(), why_moot(rules, &alert.matter, now)?)));
+    moot.collect()
+}
+
+fn why_moot(rules: &[Budget], matter: &Matter, now: Timestamp) -> Option<Moot> {
+    let (name, term, limit, line) = match matter {
+        Matter::Budget { name, term, limit, threshold, closed: None, .. } => (name, term, limit, Some(threshold)),
+        Matter::Forecast { name, term, limit, .. } => (name, term, limit, None),
+        _ => return None,
+    };
+    let Some(budget) = rules.iter().find(|budget| budget.name == *name) else { return Some(Moot::Gone) };
+    let is_line = line.map_or(budget.forecast.is_some(), |line| budget.thresholds.contains(line));
+    match (term, budget.term(now).first) {
+        (Some(term), Some(present)) if *term < present => Some(Moot::TermOver),
+        (Some(term), Some(present)) if *term > present => Some(Moot::TermAhead),
+        (term, present) if *term != present || *limit != budget.limit || !is_line => Some(Moot::Changed),
+        _ => None,
+    }
+}
+
 /// Whether a line is crossed, or an alert says so that goes on.
 fn crossing(budget: &Budget, standing: &Standing, alerts: &Alerts, threshold: u32) -> Option<Finding> {
     let mut matter = Matter::Budget {
@@ -38,6 +90,7 @@ fn crossing(budget: &Budget, standing: &Standing, alerts: &Alerts, threshold: u3
         limit: budget.limit,
         crossed_at: None,
         forecast: standing.forecast.map(|forecast| budget.quantity(forecast)),
+        closed: None,
     };
     let open = alerts.get(&matter.topic()).map(|alert| &alert.matter);
     // Another limit has other lines.

@@ -23,13 +23,16 @@ const TOLD: usize = 100;
 const DAYS: i64 = 1000;
 const MS_PER_HOUR: i64 = 3_600_000;
 
-/// What the books hold as closed for one budget's present term.
+/// What the books hold as closed for one term of a budget.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Drawn {
     /// The budget's name.
     pub name: String,
     /// When its term begins.
     pub from: Timestamp,
+    /// When the books first heard of a budget of this name; `None` when they do not keep that.
+    #[serde(default)]
+    pub known_since: Option<Timestamp>,
     /// When the books were asked: all that they hold was before.
     pub as_of: Timestamp,
     /// By day of the budget's own zone.

@@ -82,7 +82,8 @@ impl Given {
 
     fn stands(&self, now: Timestamp) -> Standing {
         let from = self.budget.term(now).from;
-        let drawn = Drawn { name: "all".to_owned(), from, as_of: self.asked, days: self.days.clone() };
+        let drawn =
+            Drawn { name: "all".to_owned(), from, as_of: self.asked, days: self.days.clone(), ..Drawn::default() };
         let own = identity("team", "a");
         let part = |(terms, rate, from, to): &(Terms, Rate, Timestamp, Timestamp)| Part {
             identity: &own,

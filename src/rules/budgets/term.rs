@@ -39,14 +39,23 @@ impl Term {
 impl Cycle {
     /// The turn that holds a moment. Days from one date to another are the same turn before, in and after it.
     pub fn term(&self, zone: &TimeZone, now: Timestamp) -> Term {
-        let today = date_of(now, zone);
         let period = match self {
-            Cycle::Day => Period::day(today),
-            Cycle::Week => Period::week(today),
-            Cycle::Month => Period::month(today),
-            Cycle::Dates(period) => *period,
-            Cycle::Total => return Term { from: Timestamp::MIN, to: None, first: None },
+            Cycle::Dates(period) => Some(*period),
+            cycle => cycle.turn(date_of(now, zone)),
         };
-        Term { from: period.start(zone), to: Some(period.end(zone)), first: Some(period.from) }
+        match period {
+            Some(period) => Term { from: period.start(zone), to: Some(period.end(zone)), first: Some(period.from) },
+            None => Term { from: Timestamp::MIN, to: None, first: None },
+        }
+    }
+
+    /// The turn that holds a day; `None` of what has one turn only.
+    pub(super) fn turn(&self, day: Date) -> Option<Period> {
+        match self {
+            Cycle::Day => Some(Period::day(day)),
+            Cycle::Week => Some(Period::week(day)),
+            Cycle::Month => Some(Period::month(day)),
+            Cycle::Total | Cycle::Dates(_) => None,
+        }
     }
 }

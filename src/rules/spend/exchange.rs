@@ -43,6 +43,13 @@ pub struct Joined {
 }
 
 impl Exchange {
+    /// Whether sums in this currency can be joined with any other, or are what others are joined in.
+    pub fn knows(&self, currency: Currency) -> bool {
+        currency == self.into
+            || self.rates.contains_key(&currency)
+            || (currency == Currency::USD && !self.rates.is_empty())
+    }
+
     /// `None` when nothing needs, or can be, converted: the amounts are then best shown as they are.
     pub fn join(&self, amounts: impl IntoIterator<Item = (Currency, Decimal)>) -> Option<Joined> {
         let mut joined = Joined { amount: Decimal::ZERO, by: Vec::new(), apart: Vec::new() };

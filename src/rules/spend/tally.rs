@@ -29,6 +29,9 @@ pub struct Summed {
     /// What is drawn on the budgets that were asked for.
     #[serde(default)]
     pub budgets: Vec<Drawn>,
+    /// Something waits to be written that is in none of these.
+    #[serde(default)]
+    pub partial: bool,
 }
 
 /// What one resource cost.
@@ -131,6 +134,11 @@ impl Tally {
     /// What is drawn on the budgets, by what the books answered last.
     pub fn budgets(&self) -> &[Drawn] {
         self.summed.as_ref().map_or(&[], |summed| &summed.budgets)
+    }
+
+    /// Nothing waits to be written that the latest answer did not know of.
+    pub fn is_whole(&self) -> bool {
+        self.summed.as_ref().is_none_or(|summed| !summed.partial)
     }
 
     /// The number of the latest question that was answered; 0 before the first answer.

@@ -9,6 +9,7 @@ use rust_decimal::prelude::ToPrimitive;
 
 use super::table::tone;
 use super::{about, days, here, is_used_up, part, percent, scope, whole};
+use crate::app::notes::unheard_of;
 use crate::rules::budgets::{Budget, Standing, Unit};
 use crate::rules::spend::{date_of, start_of};
 use crate::ui::format;
@@ -118,6 +119,10 @@ fn head(scene: &Scene, budget: &Budget, standing: &Standing, width: u16) -> Vec<
         let apart = standing.apart.iter();
         let sums: Vec<String> = apart.map(|(currency, sum)| format::spent_money(*sum, *currency, glyphs)).collect();
         notes.push(language.of_budgets(OfBudgets::Apart { money: &sums.join(" + ") }));
+    }
+    if let Some(currency) = unheard_of(&scene.state.world, budget, Some(standing)) {
+        let note = language.of_budgets(OfBudgets::NothingIn { currency });
+        lines.push(vec![run(note, Role::Waste)]);
     }
     if !notes.is_empty() {
         lines.push(vec![dim(notes.join(language.word(Word::Semicolon)))]);

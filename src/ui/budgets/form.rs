@@ -1,8 +1,11 @@
 //! The form of one budget.
 
+use providers::money::Currency;
 use ratatui::layout::{Position, Rect};
 
 use crate::app::budget_form::{BudgetForm, Field};
+use crate::app::notes::is_unheard_of;
+use crate::rules::budgets::{Unit, limit};
 use crate::ui::format;
 use crate::ui::paint::{Paint, Runs, dim, plain, run, wrap};
 use crate::ui::popup::{self, Border, key};
@@ -78,6 +81,17 @@ fn told(scene: &Scene, form: &BudgetForm) -> Runs {
             let [name, _] = language.field(Field::ALL[at]);
             vec![run(format!("{name}{}{}", language.word(Word::Colon), language.mistake(mistake)), Role::Urgent)]
         }
-        None => vec![dim(language.field(Field::ALL[form.at])[1])],
+        None => match currency_of(form).filter(|currency| is_unheard_of(&scene.state.world, *currency)) {
+            Some(currency) => vec![run(language.of_budgets(OfBudgets::NothingIn { currency }), Role::Waste)],
+            None => vec![dim(language.field(Field::ALL[form.at])[1])],
+        },
+    }
+}
+
+/// The currency that the limit names; `None` while it can be read as none.
+fn currency_of(form: &BudgetForm) -> Option<Currency> {
+    match limit(form.fields[Field::Limit as usize].value(), None).ok()?.unit {
+        Unit::Money(currency) => Some(currency),
+        Unit::GpuHours => None,
     }
 }

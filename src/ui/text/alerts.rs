@@ -121,11 +121,14 @@ impl Telling<'_> {
             None => format!("since {}", self.moment(since)),
         };
         match matter {
-            Matter::Budget { name, spent, limit, crossed_at, forecast, .. } => {
+            Matter::Budget { name, spent, limit, crossed_at, forecast, closed, .. } => {
                 let (of, whole) = (self.part(spent), self.whole(limit));
-                let says = match percent(spent, limit) {
-                    100.. => format!(" is used up: {of} of {whole}"),
-                    percent => format!(" is at {percent} %: {of} of {whole}"),
+                let ended = closed.map(|to| self.moment(to));
+                let says = match (percent(spent, limit), ended) {
+                    (100.., None) => format!(" is used up: {of} of {whole}"),
+                    (percent, None) => format!(" is at {percent} %: {of} of {whole}"),
+                    (100.., Some(end)) => format!(" was used up in its term that ended {end}: {of} of {whole}"),
+                    (percent, Some(end)) => format!(" was at {percent} % when its term ended {end}: {of} of {whole}"),
                 };
                 let pace = forecast.map(|forecast| self.pace("at this pace", &forecast, limit));
                 let crossed = crossed_at.map(|at| format!("crossed {}", self.moment(at)));
@@ -234,7 +237,9 @@ impl Telling<'_> {
                 Sentence::new((self.title)(account), says)
             }
             Matter::Lease { name, what, why, since, cost, .. } => self.of_lease(name, *what, why, *since, cost),
-            Matter::Channel { name, why } => Sentence::new(format!("channel {name}"), format!(" does not work: {why}")),
+            Matter::Channel { name, why, .. } => {
+                Sentence::new(format!("channel {name}"), format!(" does not work: {why}"))
+            }
             Matter::Guard { name, guard, cause, warning, .. } => self.guard(name, guard, cause, warning),
             Matter::Unable { name, why, .. } => self.unable(name, why),
         }
@@ -246,11 +251,14 @@ impl Telling<'_> {
             None => format!("自 {} 起{state}", self.moment(since)),
         };
         match matter {
-            Matter::Budget { name, spent, limit, crossed_at, forecast, .. } => {
+            Matter::Budget { name, spent, limit, crossed_at, forecast, closed, .. } => {
                 let (of, whole) = (self.part(spent), self.whole(limit));
-                let says = match percent(spent, limit) {
-                    100.. => format!(" 已用完：已用 {of}，限额 {whole}"),
-                    percent => format!(" 已用 {percent} %：{of} / {whole}"),
+                let ended = closed.map(|to| self.moment(to));
+                let says = match (percent(spent, limit), ended) {
+                    (100.., None) => format!(" 已用完：已用 {of}，限额 {whole}"),
+                    (percent, None) => format!(" 已用 {percent} %：{of} / {whole}"),
+                    (100.., Some(end)) => format!(" 在 {end} 结束的周期内已用完：已用 {of}，限额 {whole}"),
+                    (percent, Some(end)) => format!(" 在 {end} 周期结束时已用 {percent} %：{of} / {whole}"),
                 };
                 let pace = forecast.map(|forecast| self.pace("照此速度将达", &forecast, limit));
                 let crossed = crossed_at.map(|at| format!("{} 越线", self.moment(at)));
@@ -345,7 +353,7 @@ impl Telling<'_> {
                     Some((moment, None)) => format!("：最近一次验证过的副本是 {moment} 的"),
                     None => " 还没有验证过的副本".to_owned(),
                 };
-                let due = format!("应每 {} 一份", format::span(*every, Language::Chinese));
+                let due = format!("应每 {}一份", format::span(*every, Language::Chinese));
                 let why = why.as_ref().map(|trouble| Language::Chinese.save_trouble(trouble));
                 Sentence::new(name, says).and("，", Some(due)).and("；", why)
             }
@@ -355,7 +363,7 @@ impl Telling<'_> {
                 Sentence::new((self.title)(account), says)
             }
             Matter::Lease { name, what, why, since, cost, .. } => self.of_lease(name, *what, why, *since, cost),
-            Matter::Channel { name, why } => Sentence::new(format!("通知渠道 {name}"), format!(" 发送失败：{why}")),
+            Matter::Channel { name, why, .. } => Sentence::new(format!("通知渠道 {name}"), format!(" 发送失败：{why}")),
             Matter::Guard { name, guard, cause, warning, .. } => self.guard(name, guard, cause, warning),
             Matter::Unable { name, why, .. } => self.unable(name, why),
         }

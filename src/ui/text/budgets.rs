@@ -1,8 +1,10 @@
 //! What is said of budgets, their form and the lists of alerts, in each language.
 
+use providers::money::Currency;
+
 use super::Language;
 use crate::app::budget_form::{Field, Mistake};
-use crate::rules::budgets::Cycle;
+use crate::rules::budgets::{Cycle, NoLimit};
 
 /// A text about budgets.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +46,10 @@ pub enum OfBudgets<'a> {
     /// What was spent in currencies that are in no other figure.
     Apart {
         money: &'a str,
+    },
+    /// Nothing is known of the currency of a limit.
+    NothingIn {
+        currency: Currency,
     },
     Reading,
     MoreRunning {
@@ -140,6 +146,12 @@ impl Language {
             OfBudgets::NothingRuns => pair("nothing runs", "没有运行中的实例"),
             OfBudgets::Estimated { money } if zh => format!("其中 {money} 为估算"),
             OfBudgets::Estimated { money } => format!("{money} of it estimated"),
+            OfBudgets::NothingIn { currency } if zh => {
+                format!("没有以 {currency} 计的费用；是否写错？可用 [fx] 换算")
+            }
+            OfBudgets::NothingIn { currency } => {
+                format!("nothing is spent in {currency}; a typing mistake? add [fx] to join it")
+            }
             OfBudgets::Apart { money } if zh => format!("另有 {money} 未计入"),
             OfBudgets::Apart { money } => format!("{money} beside, not counted here"),
             OfBudgets::Reading => pair("reading the books", "正在读取账目"),
@@ -202,7 +214,11 @@ impl Language {
         let fixed = match mistake {
             Mistake::NoName => ["give it a name", "请取一个名称"],
             Mistake::NameTaken => ["another budget has this name", "已有同名预算"],
-            Mistake::NoLimit => {
+            Mistake::NoLimit(NoLimit::DecimalComma) => [
+                "a comma parts thousands: 1,500 USD; decimals begin with a point: 0.5 USD",
+                "逗号只分千位：1,500 USD；小数用点：0.5 USD",
+            ],
+            Mistake::NoLimit(NoLimit::NoUnit | NoLimit::Unreadable) => {
                 ["an amount above 0 and a unit: 1500 USD, 200 gpu-h", "大于 0 的数量和单位：1500 USD、200 gpu-h"]
             }
             Mistake::NoPeriod => [

@@ -44,6 +44,7 @@ fn weight(message: &Message) -> Weight {
             Severity::Money => Weight::Money,
             Severity::Note => Weight::Note,
         },
+        News::Lost { .. } => Weight::Money,
         News::Resolved(_) | News::Acted { .. } | News::Test => Weight::Note,
     }
 }
@@ -104,6 +105,20 @@ impl Told<'_> {
                     (Language::Chinese, None) => format!("{by} 已{action} {name}"),
                 }
             }
+            News::Lost { count, since } => {
+                let since = self.time(*since);
+                match (self.language, count) {
+                    (Language::English, 1) => {
+                        format!("1 message of {since} was never told here: see `rentop alerts --all`")
+                    }
+                    (Language::English, count) => {
+                        format!("{count} messages since {since} were never told here: see `rentop alerts --all`")
+                    }
+                    (Language::Chinese, count) => {
+                        format!("自 {since} 起有 {count} 条消息未能送达此处：请运行 `rentop alerts --all` 查看")
+                    }
+                }
+            }
             News::Test => match self.language {
                 Language::English => "this is a test: alerts of your GPUs will come here".to_owned(),
                 Language::Chinese => "这是一条测试消息：GPU 告警将发送到这里".to_owned(),
@@ -126,6 +141,7 @@ impl Told<'_> {
             News::Fired(matter) => (matter.kind().word(), "fired", details(serde_json::to_value(matter))),
             News::Resolved(matter) => (matter.kind().word(), "resolved", details(serde_json::to_value(matter))),
             news @ News::Acted { .. } => ("action", "done", details(serde_json::to_value(news))),
+            news @ News::Lost { .. } => ("messages", "lost", details(serde_json::to_value(news))),
             News::Test => ("test", "test", json!({})),
         };
         json!({
@@ -162,7 +178,7 @@ fn in_decimals(value: Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::dispatch::MessageState;
+    use crate::rules::dispatch::{MessageState, Wait};
     use providers::model::Action;
 
     fn message(news: News, host: &str) -> Message {
@@ -174,6 +190,7 @@ mod tests {
             host: host.to_owned(),
             state: MessageState::Sending,
             again: false,
+            wait: Wait::default(),
         }
     }
 
@@ -219,5 +236,19 @@ mod tests {
         assert_eq!(told["details"]["action"], "stop");
         assert_eq!(told["details"]["by"], "ann@lab");
         assert_eq!(told["details"]["saves"], json!([{ "amount": "21.5", "currency": "USD" }]));
+    }
+
+    #[test]
+    fn what_was_lost_is_told_as_a_number() {
+        let lost = |count| message(News::Lost { count, since: "2026-11-29T01:31:00Z".parse().unwrap() }, "lab");
+        for (count, language, expected) in [
+            (1, Language::English, "1 message of 11-29 09:31 was never told here: see `rentop alerts --all`"),
+            (12, Language::English, "12 messages since 11-29 09:31 were never told here: see `rentop alerts --all`"),
+            (12, Language::Chinese, "自 11-29 09:31 起有 12 条消息未能送达此处：请运行 `rentop alerts --all` 查看"),
+        ] {
+            let told = text(&[lost(count)], language);
+            assert_eq!(told.lines, [format!("11-30 09:31 {expected}")]);
+            assert_eq!((&told.record["state"], &told.record["details"]["count"]), (&"lost".into(), &count.into()));
+        }
     }
 }

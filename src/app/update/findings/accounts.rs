@@ -1,6 +1,6 @@
 //! What accounts give rise to: they do not answer, their money ends, all of them together burn too much.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use providers::error::ErrorKind;
 use providers::model::{Fate, Phase};
 use providers::money::{Burn, Currency, Rate};
@@ -89,7 +89,7 @@ fn runway(world: &World, account: &Account, totals: &Totals, now: Timestamp) -> 
         stopped,
     };
     let quiet = world.alerting.topped_up.contains(&account.name);
-    Some(Finding { holds: is_told, after: SignedDuration::ZERO, quiet, matter })
+    Some(Finding { holds: is_told, quiet, ..Finding::now(matter) })
 }
 
 /// Several rates as one in a currency; what cannot be exchanged is not in it.
