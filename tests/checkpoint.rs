@@ -523,6 +523,9 @@ async fn a_path_that_is_not_there_is_no_empty_checkpoint() {
     machine.file("workspace/step-1", "1");
     std::os::unix::fs::symlink("step-1", machine.root("workspace/latest")).unwrap();
     std::os::unix::fs::symlink("workspace", machine.root("data")).unwrap();
+    std::fs::create_dir(machine.root("empty")).unwrap();
+    machine.recipe.paths = vec!["/empty".to_owned()];
+    assert_eq!(machine.perform(Stage::Prepare).await, Err(Trouble::Nothing));
     machine.recipe.paths = ["/workspace/nowhere", "/workspace/latest", "/data"].map(str::to_owned).to_vec();
     let missing = vec!["/workspace/nowhere".to_owned(), "/workspace/latest -> step-1".to_owned()];
     assert_eq!(machine.perform(Stage::Prepare).await, Err(Trouble::Missing(missing)));
@@ -607,6 +610,7 @@ async fn every_stage_can_be_begun_again_by_another_process() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_command_before_must_end_well(#[case] line: &str, #[case] expected: Option<(i32, &str)>) {
     let mut machine = Machine::new();
+    machine.file("workspace/out/a", "1");
     machine.recipe.prepare = Some(line.to_owned());
     let told = machine.perform(Stage::Prepare).await;
     match expected {

@@ -160,6 +160,13 @@ impl Work {
             Some(listing) => listing,
             None => self.survey().await?,
         };
+        // A copy of nothing proves nothing: the results are somewhere else.
+        if listing.count() == 0 {
+            return Err(match listing.unfinished.first() {
+                Some(path) => Trouble::NotQuiet { files: listing.unfinished.len() as u64, first: path.to_string() },
+                None => Trouble::Nothing,
+            });
+        }
         let progress = Progress { files: listing.count(), bytes: listing.bytes(), done: 0, rate: None };
         let done = |listing: Listing| {
             let progress = Progress { done: progress.bytes, ..progress };

@@ -32,6 +32,8 @@ pub enum Trouble {
     NoTool(String),
     /// Paths that are not on the machine.
     Missing(Vec<String>),
+    /// The paths hold no file: what is worth keeping is somewhere else.
+    Nothing,
     /// Files that could not be read there.
     Unreadable { files: u64, first: String },
     /// Files that are still being written.

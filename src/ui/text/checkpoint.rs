@@ -23,6 +23,7 @@ impl Language {
                 let paths = paths.join(", ");
                 [format!("not on the machine: {paths}"), format!("实例上不存在：{paths}")]
             }
+            Trouble::Nothing => ["the paths hold no file".into(), "路径下没有任何文件".into()],
             Trouble::Unreadable { files, first } => [
                 format!("files that cannot be read there: {files}, first {first}"),
                 format!("{files} 个文件无法读取：{first}"),
