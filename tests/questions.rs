@@ -279,7 +279,7 @@ fn every_marked_row_can_be_seen_in_the_plan() {
         let mut seen = std::collections::BTreeSet::new();
         for _ in 0..15 {
             story.shows("Release 15 instances");
-            story.shows("asks for a typed word first");
+            story.shows("asks for a typed word");
             let screen = story.screen();
             seen.extend(ids.iter().filter(|id| screen.contains(id.as_str())).cloned());
             story.code(Code::Down);
@@ -310,7 +310,7 @@ fn the_question_is_seen_however_much_is_told_above_it() {
         story.press("x");
         story.lists("me", rows("2"));
         let [asks, types] = match language {
-            Language::English => ["asks for a typed word first", "type release 2 and press enter"],
+            Language::English => ["asks for a typed word", "type release 2 and press enter"],
             Language::Chinese => ["需先输入确认文字", "输入 release 2 并按回车"],
         };
         story.shows(asks);
@@ -416,7 +416,7 @@ fn the_storage_view_ends_each_row_in_its_own_way() {
     story.shows("type doubtful and press enter");
     // Pointed at alone, what is protected can be ended all the same; the plan says that it is.
     story.code(Code::Esc).code(Code::Esc).press("px");
-    story.shows("mind       protected");
+    story.shows("mind        protected");
     story.code(Code::Esc).press("p").on("free").press(" ").on("old").press(" ").press("x");
     story.shows("instances and storage are marked: mark one kind");
     let only_set = story.deeds().iter().all(|effect| matches!(effect, Effect::Set { .. }));
@@ -493,7 +493,7 @@ fn not_everything_unattached_is_ours_to_delete() {
     assert_eq!(proposed(&again), ["vC", "vD"]);
 
     again.on("vA").press("x");
-    again.shows("mind       owner=other-team");
+    again.shows("mind        owner=other-team");
     again.code(Code::Esc);
     // All four marked: what is kept is left out and named, the others are listed one by one.
     mark(&mut again, &["vA", "vB", "vC", "vD"]);

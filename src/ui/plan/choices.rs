@@ -30,7 +30,10 @@ pub(super) fn choices(scene: &Scene, question: &Question, width: u16, roomy: boo
                 lines.extend(without(scene, plan, width));
             }
         }
-        _ => match saving_instead(scene.state, question, scene.now) {
+        // Where there is little room, what cannot be done is not told.
+        _ => match saving_instead(scene.state, question, scene.now)
+            .filter(|instead| roomy || !instead.targets.is_empty())
+        {
             Some(instead) => {
                 lines.extend(save(scene, (plan, &instead), false, width, roomy));
                 lines.extend(without(scene, plan, width));
