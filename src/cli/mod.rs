@@ -172,7 +172,7 @@ pub struct ActArgs {
     /// Go on although data is lost.
     #[arg(long)]
     pub lose_data: bool,
-    /// First bring to safety what the config's [[checkpoint]] names; without a verified copy nothing follows.
+    /// First bring to safety what a `checkpoint` section of the config names; without a verified copy nothing follows.
     #[arg(long, conflicts_with = "lose_data")]
     pub checkpoint: bool,
     /// Return once the provider has accepted, without waiting for a poll to confirm.
